@@ -23,6 +23,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.systems.journeys.entities import Journey, StageDefinition
 from jobtable.systems.journeys.parts import Source, Step
 from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.stage import Stage
 from jobtable.systems.journeys.template import path_of
 from jobtable.testing.servers import cache_folder
@@ -76,12 +77,12 @@ Steps: type[Stage] = type("Steps", (_Noting,), {f"step_{n:03d}": _Noting.note fo
 def _jobtable(folder: Path) -> Iterator[Workflow]:
     """A stage of a journey on the embedded engine, with a lease that fences every step."""
     with Services.open(f"file:{folder / 'jobtable.db'}") as services:
-        services.journey_runner  # noqa: B018 - creates the tables
+        services.get(JourneyRunner)
 
         def workflow(times: list[float]) -> None:
             journey_id = f"J{time.perf_counter_ns()}"
             _noted[journey_id] = times
-            services.journeys.create_journey(*_journey(journey_id, services))
+            services.get(Journeys).create_journey(*_journey(journey_id, services))
             runner = JourneyRunner(services.jobs, queue=journey_id)
             runner.run(journey_id)
             (lease,) = services.jobs.claim(journey_id, limit=1, instance_id="bench", lease_seconds=60)

@@ -10,10 +10,13 @@ from pathlib import Path
 
 from jobtable.app import Services
 from jobtable.errors import ArchiveError
+from jobtable.systems.journeys.backups import JourneyBackups
 from jobtable.systems.journeys.entities import Journey
 from jobtable.systems.journeys.example.rules import example_rules
 from jobtable.systems.journeys.parts import Source
 from jobtable.systems.journeys.restore import Existing
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 
@@ -24,12 +27,12 @@ def run(trials: int = 500, seed: int = 1) -> Iterator[dict[str, object]]:
     with tempfile.TemporaryDirectory(prefix="jobtable-files-") as folder, Services.open("memory:") as services:
         path = Path(folder) / "journey.zip"
         whole = _export(services, path, chance)
-        services.journey_backups.delete_journey("J")
+        services.get(JourneyBackups).delete_journey("J")
         for number in range(trials):
             kind, damaged = _damaged(whole, chance)
             path.write_bytes(damaged)
             try:
-                services.journey_backups.import_journey_complete(path, Existing.REPLACE)
+                services.get(JourneyBackups).import_journey_complete(path, Existing.REPLACE)
                 problems.append(f"trial {number}: a file was accepted although it was damaged: {kind}")
             except ArchiveError:
                 pass  # as it must be
@@ -40,7 +43,7 @@ def run(trials: int = 500, seed: int = 1) -> Iterator[dict[str, object]]:
             ):
                 problems.append(f"trial {number}: something of a damaged file was stored: {kind}")
         path.write_bytes(whole)
-        services.journey_backups.import_journey_complete(path)
+        services.get(JourneyBackups).import_journey_complete(path)
     for problem in problems:
         print(problem, file=sys.stderr)
     yield {"fault": "journey_files", "trials": trials, "violations": len(problems), "bytes": len(whole), "seed": seed}
@@ -57,14 +60,14 @@ def _export(services: Services, path: Path, chance: random.Random) -> bytes:
         created_at=now,
         updated_at=now,
     )
-    services.journeys.create_journey(journey, DEFAULT_TEMPLATE.stages("J", now), example_rules("J", "faults", now))
-    services.journey_runner.run("J")
-    services.journey_runner.cancel("J")
-    (job_id,) = services.journeys.get_journey("J").current_jobs.values()
+    services.get(Journeys).create_journey(journey, DEFAULT_TEMPLATE.stages("J", now), example_rules("J", "faults", now))
+    services.get(JourneyRunner).run("J")
+    services.get(JourneyRunner).cancel("J")
+    (job_id,) = services.get(Journeys).get_journey("J").current_jobs.values()
     for number in range(8):
         services.objects.put(f"journeys/J/{number}.bin", chance.randbytes(chance.randrange(20_000)))
         services.objects.put(f"jobs/{job_id}/artifacts/{number}/it", chance.randbytes(chance.randrange(5_000)))
-    services.journey_backups.get_journey_complete("J", path)
+    services.get(JourneyBackups).get_journey_complete("J", path)
     return path.read_bytes()
 
 

@@ -27,12 +27,14 @@ from jobtable.errors import ObjectNotFoundError
 from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import sweep
 from jobtable.systems.journeys import aggregates
+from jobtable.systems.journeys.backups import JourneyBackups
 from jobtable.systems.journeys.entities import JobExecution, Journey
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.example.rules import example_rules
 from jobtable.systems.journeys.locations import Place, key_of
 from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, Source
-from jobtable.systems.journeys.runner import QUEUE
+from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 _REPOSITORY = Path(__file__).parents[1]
@@ -82,7 +84,7 @@ class _Trial:
         create_catalogue(self._catalogue, products=150, seed=self._chance.randrange(1000))
         with Services.open(self._url) as services:
             self._create(services)
-            services.journey_runner.run("J")
+            services.get(JourneyRunner).run("J")
             problems = self._kill_and_go_on(services)
             return problems or self._problems(services) or self._left_after_deletion(services)
 
@@ -101,13 +103,13 @@ class _Trial:
             created_at=now,
             updated_at=now,
         )
-        services.journeys.create_journey(journey, template.stages("J", now), example_rules("J", "faults", now))
+        services.get(Journeys).create_journey(journey, template.stages("J", now), example_rules("J", "faults", now))
 
     def _kill_and_go_on(self, services: Services) -> list[str]:
         """Kill workers until that was done often enough, then let one finish; gives what ran though it was finished."""
         problems: list[str] = []
         deadline = time.monotonic() + _LONGEST_JOURNEY_SECONDS
-        while services.journeys.get_journey("J").status is JourneyStatus.RUNNING:
+        while services.get(Journeys).get_journey("J").status is JourneyStatus.RUNNING:
             finished, begun = _finished_steps(services), len(self._begun())
             if time.monotonic() > deadline:
                 return [*problems, "the journey did not come to its end in time"]
@@ -148,12 +150,12 @@ class _Trial:
         return self._notes.read_text().splitlines() if self._notes.exists() else []
 
     def _problems(self, services: Services) -> list[str]:
-        journey = services.journeys.get_journey("J")
+        journey = services.get(Journeys).get_journey("J")
         executions = list(services.store.query(JobExecution.key(journey_id="J")))
         problems = []
         if journey.status is not JourneyStatus.COMPLETED:
             problems.append(f"the journey is {journey.status}: {[e.error_message for e in executions]}")
-        if journey.aggregates != aggregates.recount(executions, services.journeys.list_rules("J")):
+        if journey.aggregates != aggregates.recount(executions, services.get(Journeys).list_rules("J")):
             problems.append(f"the sums differ from a recount: {journey.aggregates}")
         if journey.status is JourneyStatus.COMPLETED:
             compared = executions[-1].results["compared"]
@@ -168,7 +170,7 @@ class _Trial:
         """What is left of the journey and its jobs, once a worker has taken the last ones from dead workers."""
         with self._worker() as worker:
             worker.wait(timeout=_LONGEST_JOURNEY_SECONDS)
-        services.journey_backups.delete_journey("J")
+        services.get(JourneyBackups).delete_journey("J")
         left = [found.key for found in services.objects.list()]
         left += [job.job_id for job in services.jobs.queries.list_jobs()]
         return [f"{each} is left after the deletion" for each in left]
@@ -179,9 +181,9 @@ class _Trial:
         for execution in executions:
             place = Place("J", execution.stage_id, execution.job_id)
             expected = {place.log(run.step_id, run.log.run): run.log.sha256 for run in execution.steps if run.log}
-            for record in services.journeys.list_job_reports(execution.job_id):
+            for record in services.get(Journeys).list_job_reports(execution.job_id):
                 expected[key_of(record.s3_location)] = (record.metrics.sha256 if record.metrics else None) or ""
-            for entry in services.journeys.list_job_logs(execution.job_id):
+            for entry in services.get(Journeys).list_job_logs(execution.job_id):
                 if key_of(entry.s3_location or "s3://b/none") not in expected:
                     problems.append(f"a log entry of {entry.step} names no log of a finished step")
             for key, sha256 in expected.items():
@@ -196,7 +198,7 @@ class _Trial:
 def _finished_steps(services: Services) -> set[str]:
     return {
         f"{execution.job_id} {run.step_id}"
-        for execution in services.journeys.list_executions("J")
+        for execution in services.get(Journeys).list_executions("J")
         for run in execution.steps
         if run.status is ExecutionStatus.COMPLETED
     }

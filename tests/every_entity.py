@@ -1,10 +1,10 @@
-"""Every entity of the systems, with the seed that describes it."""
+"""Every entity of the core and the systems, with the system that it belongs to."""
 
 from __future__ import annotations
 
 from jobtable.model import Entity
-from jobtable.reference import TABLES
+from jobtable.reference import system_of, tables
 
 ENTITIES: list[tuple[str, type[Entity]]] = [
-    (seed, schema.cls) for seed, tables in TABLES.items() for table in tables for schema in table.entities.values()
+    (system_of(schema.cls.__module__), schema.cls) for table in tables() for schema in table.entities.values()
 ]

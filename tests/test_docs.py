@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from jobtable import connect
-from jobtable.cli.main import ALIASES, COMMANDS, load
+from jobtable.cli.main import commands, load
 from jobtable.errors import ConditionFailedError
 from tests.samples import Job, main
 from tests.web.pictures import MOST_BYTES
@@ -185,8 +185,9 @@ def commands_in(page: str) -> Iterator[str]:
 def command_at(words: list[str]) -> tuple[Any, list[str]]:
     """The command that the words begin with, and what is left of them."""
     name, *rest = words
-    assert name in {*COMMANDS, *ALIASES}, f"there is no command {name}"
-    command = load(ALIASES.get(name, name))
+    aliases = {each.alias: full for full, (_, each) in commands().items() if each.alias}
+    assert name in {*commands(), *aliases}, f"there is no command {name}"
+    command = load(aliases.get(name, name))
     while rest and hasattr(command, "commands"):
         assert rest[0] in command.commands, f"{name} has no {rest[0]}"
         command = command.commands[rest.pop(0)]

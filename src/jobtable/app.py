@@ -1,34 +1,25 @@
-"""The services of all systems, over the stores that the settings name."""
+"""Services: where settings, stores and the services of the installed systems meet."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.connection import connect, default_objects_url
-from jobtable.errors import TableNotFound
+from jobtable.errors import DefinitionError, TableNotFound
 from jobtable.model.table import Table
 from jobtable.settings import Settings
 from jobtable.store.store import Store
+from jobtable.system import Service, System, declared, registered
 
-if TYPE_CHECKING:  # Each system is loaded when it is used.
+if TYPE_CHECKING:  # loaded when they are used
     from jobtable.access.tokens import Tokens
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.stored.locations import JobObjects
     from jobtable.objects.store import ObjectStore
-    from jobtable.systems.albums.answers import Answers
-    from jobtable.systems.albums.executions import Executions
-    from jobtable.systems.albums.service import AlbumWorkflows
-    from jobtable.systems.albums.watch import Watch
-    from jobtable.systems.conversations.runs import ConversationRuns
-    from jobtable.systems.conversations.service import Conversations
-    from jobtable.systems.journeys.backups import JourneyBackups
-    from jobtable.systems.journeys.records import ExecutionRecords
-    from jobtable.systems.journeys.runner import JourneyRunner
-    from jobtable.systems.journeys.service import Journeys
-    from jobtable.systems.receipts.ocr import OcrService
-    from jobtable.systems.sweeps.service import Sweeps
+
+T = TypeVar("T")
 
 
 def open_jobs(store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Jobs:
@@ -51,6 +42,7 @@ class Services:
         self.objects = objects
         self._creates_tables = is_embedded and creates
         self._may_lack_tables = is_embedded and not creates
+        self._made: dict[type, Any] = {}
 
     @classmethod
     def open(
@@ -97,109 +89,29 @@ class Services:
         self._prepare(main)
         return Jobs(self.store, self.objects, clock=self.store.clock)
 
-    @cached_property
-    def sweeps(self) -> Sweeps:
-        """Hyperparameter sweeps."""
-        from jobtable.systems.sweeps.service import Sweeps
+    def get(self, kind: type[T]) -> T:
+        """Return the service of this class, made when it is first asked for; DefinitionError if no system has it.
 
-        return Sweeps(self.jobs)
+        The tables of its system are created if they are missing, on an embedded store.
+        """
+        if kind not in self._made:
+            system, service = _declared(kind)
+            self.prepare(system)
+            self._made[kind] = self._make(system, service)
+        return cast("T", self._made[kind])
 
-    @cached_property
-    def journeys(self) -> Journeys:
-        """Transformation journeys."""
-        from jobtable.systems.journeys.entities import journeys
-        from jobtable.systems.journeys.service import Journeys
+    def prepare(self, system: System) -> None:
+        """Create the tables of a system that are missing, if that costs nothing."""
+        self._prepare(*tables_of(system))
 
-        self._prepare(journeys)
-        return Journeys(self.store, clock=self.store.clock)
+    def prepare_all(self) -> None:
+        """Create the missing tables of the jobs and of every system that has services."""
+        _ = self.jobs
+        for system, _services in declared("services"):
+            self.prepare(system)
 
-    @cached_property
-    def conversations(self) -> Conversations:
-        """The results of conversation analyses."""
-        from jobtable.systems.conversations.entities import TABLES
-        from jobtable.systems.conversations.service import Conversations
-
-        self._prepare(*TABLES)
-        return Conversations(self.store)
-
-    @cached_property
-    def conversation_runs(self) -> ConversationRuns:
-        """Conversation analyses, as they run."""
-        from jobtable.systems.conversations.entities import TABLES
-        from jobtable.systems.conversations.runs import ConversationRuns
-
-        self._prepare(*TABLES)
-        return ConversationRuns(self.jobs)
-
-    @cached_property
-    def journey_records(self) -> ExecutionRecords:
-        """The logs and reports of journeys' executions, whole."""
-        from jobtable.systems.journeys.entities import journeys
-        from jobtable.systems.journeys.records import ExecutionRecords
-
-        self._prepare(journeys)
-        return ExecutionRecords(self.store, self.objects, self.store.clock)
-
-    @cached_property
-    def journey_runner(self) -> JourneyRunner:
-        """Journeys, as they run."""
-        from jobtable.systems.journeys.entities import journeys
-        from jobtable.systems.journeys.runner import JourneyRunner
-
-        self._prepare(journeys)
-        return JourneyRunner(self.jobs)
-
-    @cached_property
-    def journey_backups(self) -> JourneyBackups:
-        """Journeys as files."""
-        from jobtable.systems.journeys.backups import JourneyBackups
-
-        return JourneyBackups(self.journey_runner)
-
-    @cached_property
-    def albums(self) -> AlbumWorkflows:
-        """Album workflows, their executions and their tasks."""
-        from jobtable.systems.albums.entities import workflows
-        from jobtable.systems.albums.service import AlbumWorkflows
-
-        self._prepare(workflows)
-        return AlbumWorkflows(self.store)
-
-    @cached_property
-    def album_executions(self) -> Executions:
-        """Album executions, as they run."""
-        from jobtable.systems.albums.entities import workflows
-        from jobtable.systems.albums.executions import Executions
-
-        self._prepare(workflows)
-        return Executions(self.jobs)
-
-    @cached_property
-    def album_answers(self) -> Answers:
-        """What people answer to the tasks of album executions."""
-        from jobtable.systems.albums.answers import Answers
-        from jobtable.systems.albums.entities import workflows
-
-        self._prepare(workflows)
-        return Answers(self.jobs)
-
-    @cached_property
-    def album_watch(self) -> Watch:
-        """The watch over album executions: who runs a server or a worker keeps it."""
-        from jobtable.systems.albums.entities import workflows
-        from jobtable.systems.albums.watch import Watch
-
-        self._prepare(workflows)
-        return Watch(self.jobs)
-
-    @cached_property
-    def ocr(self) -> OcrService:
-        """Images, and what OCR has read from them."""
-        from jobtable.jobs.stored.entities import main
-        from jobtable.systems.receipts.ocr import OcrService
-
-        self._prepare(main)
-        return OcrService(self.store)
+    def _make(self, system: System, service: Service) -> Any:
+        return system.load(service.local or service.kind)(self.jobs)
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -230,15 +142,12 @@ class Services:
             return False
 
     def _is_named(self, key: str) -> bool:
-        match key.partition("/")[0]:
-            case "jobs":
-                return self._job_objects.is_referenced(key)
-            case "journeys":
-                return self.journey_records.is_referenced(key)
-            case "conversations":
-                return self.conversation_runs.is_referenced(key)
-            case "uploads":
-                return self.album_executions.is_referenced(key)
+        prefix = key.partition("/")[0]
+        if prefix == "jobs":
+            return self._job_objects.is_referenced(key)
+        for system in registered():
+            if prefix in system.objects:
+                return bool(self.get(system.load(system.objects[prefix])).is_referenced(key))
         return True
 
     def _prepare(self, *tables: Table) -> None:
@@ -273,68 +182,10 @@ class ServerServices(Services):
 
         return ServerJobs(self._server, self.store, self.objects)
 
-    @cached_property
-    def sweeps(self) -> Sweeps:
-        """Hyperparameter sweeps."""
-        from jobtable.systems.sweeps.remote import ServerSweeps
-
-        return ServerSweeps(self._server, self.jobs)
-
-    @cached_property
-    def journeys(self) -> Journeys:
-        """Transformation journeys."""
-        from jobtable.systems.journeys.remote import ServerJourneys
-
-        return ServerJourneys(self._server, self.store, clock=self.store.clock)
-
-    @cached_property
-    def journey_runner(self) -> JourneyRunner:
-        """Journeys, as they run."""
-        from jobtable.systems.journeys.remote import ServerRunner
-
-        return ServerRunner(self._server, self.jobs)
-
-    @cached_property
-    def journey_backups(self) -> JourneyBackups:
-        """Journeys as files."""
-        from jobtable.systems.journeys.remote import ServerBackups
-
-        return ServerBackups(self._server, self.journey_runner)
-
-    @cached_property
-    def conversation_runs(self) -> ConversationRuns:
-        """Conversation analyses, as they run."""
-        from jobtable.systems.conversations.remote import ServerRuns
-
-        return ServerRuns(self._server, self.jobs)
-
-    @cached_property
-    def album_executions(self) -> Executions:
-        """Album executions, as they run."""
-        from jobtable.systems.albums.remote import ServerExecutions
-
-        return ServerExecutions(self._server, self.jobs)
-
-    @cached_property
-    def album_answers(self) -> Answers:
-        """What people answer to the tasks of album executions."""
-        from jobtable.systems.albums.remote import ServerAnswers
-
-        return ServerAnswers(self._server, self.jobs)
-
-    @cached_property
-    def album_watch(self) -> Watch:
-        """The watch over album executions, which the server keeps itself."""
-        from jobtable.systems.albums.remote import ServerWatch
-
-        return ServerWatch(self.jobs)
-
-    @cached_property
-    def ocr(self) -> OcrService:
-        """Images, and what OCR has read from them."""
-        from jobtable.systems.receipts.remote import ServerOcr
-
-        return ServerOcr(self._server, self.store)
+    def _make(self, system: System, service: Service) -> Any:
+        if service.remote is None:
+            return super()._make(system, service)
+        return system.load(service.remote)(self._server, self.jobs)
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -342,3 +193,18 @@ class ServerServices(Services):
         from jobtable.remote.tokens import ServerTokens
 
         return ServerTokens(self._server, self.store, clock=self.store.clock)
+
+
+def tables_of(system: System) -> list[Table]:
+    """The tables that a system declares, beside the main table."""
+    declared = system.load_all(system.tables)
+    return [table for each in declared for table in ([each] if isinstance(each, Table) else each)]
+
+
+def _declared(kind: type) -> tuple[System, Service]:
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    for system in registered():
+        for service in system.services:
+            if service.kind == path:
+                return system, service
+    raise DefinitionError(f"no installed system has the service {path}; its system declares it under `services`")

@@ -19,6 +19,7 @@
     ├── IncompleteBatchError       a batch did not go through in time; carries what is left
     ├── ConnectionUrlError         a store or object URL cannot be understood
     ├── SettingsError              a setting is unknown, or its value is wrong
+    │   └── MissingExtraError      an optional dependency is not installed
     ├── ObjectNotFoundError        there is no object under the key
     ├── ObjectStoreError           object storage refused or failed
     │   └── ObjectStoreUnavailable retryable: it did not answer to the end, or has too much to do, or no room
@@ -153,6 +154,10 @@ class ConnectionUrlError(JobtableError, ValueError):
 
 class SettingsError(JobtableError, ValueError):
     """A setting is unknown, or its value is wrong; says where it stands."""
+
+
+class MissingExtraError(SettingsError):
+    """An optional dependency is not installed; the message says what to install."""
 
 
 class ObjectNotFoundError(JobtableError, LookupError):

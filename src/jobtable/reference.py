@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
+from functools import cache
 from typing import TypedDict
 
-import jobtable.access.entities
-import jobtable.systems.receipts.entities  # noqa: F401 - both declare entities of the main table
+import jobtable.access.entities  # noqa: F401 - it declares entities of the main table
+from jobtable.app import tables_of
 from jobtable.errors import NotFoundError
+from jobtable.jobs.read import queries
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Table, wire
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.store.patterns import REGISTERED, AccessPattern
-from jobtable.systems.albums.entities import workflows
-from jobtable.systems.conversations.entities import TABLES as CONVERSATION_TABLES
-from jobtable.systems.journeys.entities import journeys
-from jobtable.systems.receipts.legacy.entities import legacy
+from jobtable.system import registered
 
-TABLES: dict[str, tuple[Table, ...]] = {
-    "000": (main,),
-    "001": (legacy,),
-    "002": (journeys,),
-    "003": CONVERSATION_TABLES,
-    "004": (workflows,),
-}
-"""The tables by the document that specifies them."""
+CORE = "jobs"
+"""What the core's own entities and access patterns are listed under."""
 
-SYSTEMS: dict[str, tuple[Table, ...]] = {
-    "jobs": (main,),
-    "receipts": (main,),
-    "legacy-receipts": (legacy,),
-    "journeys": (journeys,),
-    "conversations": CONVERSATION_TABLES,
-    "albums": (workflows,),
-}
-"""The tables by the system that uses them."""
 
-_DECLARING = ("jobs", "access", "receipts", "journeys", "conversations", "albums")
-"""The packages that declare entities, in the order of the reference."""
-_PACKAGES = ("jobs", "journeys", "conversations", "albums", "receipts")
-"""The packages whose verbs are access patterns."""
-_WITHOUT_VERBS = tuple(f"jobtable.systems.conversations.{name}" for name in ("analysis", "stages", "work"))
-"""Modules that need the scientific stack, which whoever reads the reference may not have."""
+@cache
+def systems() -> dict[str, tuple[Table, ...]]:
+    """The tables by the system that uses them. The core and systems without tables of their own use the main table."""
+    found: dict[str, tuple[Table, ...]] = {CORE: (main,)}
+    for system in registered():
+        system.load_all(system.entities)
+        found[system.name] = tuple(tables_of(system)) or (main,)
+    return found
 
 
 _WORDS: dict[type[wire.WireType], str] = {
@@ -65,7 +49,7 @@ _WORDS: dict[type[wire.WireType], str] = {
 class EntityReference(TypedDict):
     """What a program that reads the tables by itself has to know of one kind of item."""
 
-    seed: str
+    system: str
     table: str
     entity: str
     type: str
@@ -77,7 +61,7 @@ class EntityReference(TypedDict):
 
 def tables() -> list[Table]:
     """Every table once."""
-    return [table for group in TABLES.values() for table in group]
+    return list(dict.fromkeys(table for group in systems().values() for table in group))
 
 
 def table_named(name: str) -> Table:
@@ -89,34 +73,37 @@ def table_named(name: str) -> Table:
 
 
 def entity_references() -> list[EntityReference]:
-    """Every kind of item of every system, in the order of their declaration."""
-    return [
-        _reference(seed, table, schema)
-        for seed, group in TABLES.items()
-        for table in group
-        for schema in _entities(table)
-    ]
+    """Every kind of item, table by table, in the order of their declaration."""
+    return [_reference(table, schema) for table in tables() for schema in _entities(table)]
+
+
+def system_of(module: str) -> str:
+    """The system that a module belongs to."""
+    for system in registered():
+        if any(f"{module}.".startswith(f"{own}.") for own in (*system.entities, *system.patterns)):
+            return system.name
+    return CORE
 
 
 def access_patterns() -> list[AccessPattern]:
-    """Every access pattern of every system, by the document that asks for it."""
-    for name in _PACKAGES:
-        package = importlib.import_module(f"jobtable.{name}")
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.startswith(_WITHOUT_VERBS):
-                importlib.import_module(module.name)
-    return sorted(REGISTERED, key=lambda pattern: (pattern.seed, pattern.module))
+    """Every access pattern of the core and the systems, in the order of the systems."""
+    places = {queries.__name__: 0}
+    for system in registered():
+        for path in system.patterns:
+            places.setdefault(system.load(path).__name__, len(places))
+    return sorted((each for each in REGISTERED if each.module in places), key=lambda each: places[each.module])
 
 
 def _entities(table: Table) -> list[EntitySchema]:
-    """The entities of a table in one order, whichever package was imported first."""
-    return sorted(table.entities.values(), key=lambda schema: _DECLARING.index(schema.cls.__module__.split(".")[1]))
+    """The entities of a table in one order, whichever module was imported first."""
+    order = list(systems())
+    return sorted(table.entities.values(), key=lambda schema: order.index(system_of(schema.cls.__module__)))
 
 
-def _reference(seed: str, table: Table, schema: EntitySchema) -> EntityReference:
+def _reference(table: Table, schema: EntitySchema) -> EntityReference:
     stored = [field for field in schema.fields.values() if not field.is_key_only]
     return {
-        "seed": seed,
+        "system": system_of(schema.cls.__module__),
         "table": table.name,
         "entity": schema.name,
         "type": schema.type_name,
@@ -134,22 +121,23 @@ def render_page() -> str:
         "",
         "Every kind of item, with its keys and attributes. This page is generated: `make reference`.",
     ]
-    for seed, group in TABLES.items():
-        for table in group:
-            lines += _table_lines(seed, table)
-        lines += _pattern_lines(seed)
+    for table in tables():
+        lines += _table_lines(table)
+    for system in systems():
+        lines += _pattern_lines(system)
     return "\n".join(lines) + "\n"
 
 
-def _table_lines(seed: str, table: Table) -> list[str]:
-    lines = ["", f"## {table.name}", "", f"Specified by document {seed}. Primary key: `{'`, `'.join(table.primary)}`."]
+def _table_lines(table: Table) -> list[str]:
+    users = ", ".join(name for name, group in systems().items() if table in group)
+    lines = ["", f"## {table.name}", "", f"Used by {users}. Primary key: `{'`, `'.join(table.primary)}`."]
     for index in table.indexes.values():
         sort = f" / `{'`, `'.join(index.sort)}`" if index.sort else ""
         lines.append(f"- index {index.name}: `{'`, `'.join(index.partition)}`{sort}")
     if table.ttl:
         lines.append(f"- time to live: `{table.ttl}`")
     for schema in _entities(table):
-        lines += _entity_lines(_reference(seed, table, schema), schema)
+        lines += _entity_lines(_reference(table, schema), schema)
     return lines
 
 
@@ -188,7 +176,9 @@ def _kind_words(kind: wire.WireType) -> str:
             return _WORDS[type(kind)]
 
 
-def _pattern_lines(seed: str) -> list[str]:
-    patterns = [pattern for pattern in access_patterns() if pattern.seed == seed]
-    lines = ["", f"## Access patterns of document {seed}", "", "| pattern | verb | index |", "| --- | --- | --- |"]
+def _pattern_lines(system: str) -> list[str]:
+    patterns = [pattern for pattern in access_patterns() if system_of(pattern.module) == system]
+    if not patterns:
+        return []
+    lines = ["", f"## Access patterns of {system}", "", "| pattern | verb | index |", "| --- | --- | --- |"]
     return lines + [f"| {pattern.title} | `{pattern.verb}` | {pattern.index} |" for pattern in patterns]

@@ -118,8 +118,8 @@ WORLD = World(
     tables=(main,),
     items=items,
     questions={
-        ("000", "Get a job"): Question(lambda s: [JobQueries(s).get_job("job-1").name], ["job-1"]),
-        ("001", "All information about a specific job"): Question(
+        ("jobs", "Get a job"): Question(lambda s: [JobQueries(s).get_job("job-1").name], ["job-1"]),
+        ("jobs", "All information about a specific job"): Question(
             _everything,
             [
                 "JobCheckpoint",
@@ -135,117 +135,117 @@ WORLD = World(
                 "JobStatus",
             ],
         ),
-        ("001", "Query jobs by status"): Question(
+        ("jobs", "Query jobs by status"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_jobs_by_status(Status.RUNNING)],
             ["sweep", "job-2", "job-3", "other"],
         ),
-        ("000", "Query jobs by user"): Question(
+        ("jobs", "Query jobs by user"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_jobs_by_user("ada", newest_first=True)],
             ["job-3", "job-2", "job-1", "sweep"],
         ),
-        ("000", "List all jobs"): Question(
+        ("jobs", "List all jobs"): Question(
             lambda s: sorted(j.job_id for j in JobQueries(s).list_jobs()),
             ["job-1", "job-2", "job-3", "other", "sweep"],
         ),
-        ("003", "Job tree: the children of a job"): Question(
+        ("jobs", "Job tree: the children of a job"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_children(_SWEEP)], ["job-1", "job-2", "job-3"]
         ),
-        ("003", "Job tree: all jobs under a root"): Question(
+        ("jobs", "Job tree: all jobs under a root"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_descendants("sweep")], ["job-1", "job-2", "job-3"]
         ),
-        ("001", "Complete status history of a job"): Question(
+        ("jobs", "Complete status history of a job"): Question(
             lambda s: [each.status for each in JobQueries(s).list_statuses("job-2")], [Status.PENDING, Status.RUNNING]
         ),
-        ("001", "Get the most recent status update"): Question(_latest, [Status.COMPLETED]),
-        ("000", "Status changes of all jobs by status"): Question(
+        ("jobs", "Get the most recent status update"): Question(_latest, [Status.COMPLETED]),
+        ("jobs", "Status changes of all jobs by status"): Question(
             lambda s: [each.job_id for each in JobQueries(s).list_statuses_by_status(Status.RUNNING)],
             ["job-2", "job-3"],
         ),
-        ("000", "All metrics of a job"): Question(
+        ("jobs", "All metrics of a job"): Question(
             lambda s: [(m.metric_name, m.value) for m in JobQueries(s).list_metrics("job-1")],
             [("accuracy", 0.5), ("val_loss", 1), ("val_loss", 0.5)],
         ),
-        ("000", "Find all metrics for a sweep"): Question(
+        ("jobs", "Find all metrics for a sweep"): Question(
             lambda s: [m.child_job_id for m in JobQueries(s).list_metrics("sweep")],
             ["job-1", "job-1", "job-2", "job-2", "job-3", "job-3"],
         ),
-        ("001", "Get all metrics from the last hour"): Question(
+        ("jobs", "Get all metrics from the last hour"): Question(
             lambda s: [(m.metric_name, m.value) for m in JobQueries(s).list_metrics("job-1", since=at(4))],
             [("accuracy", 0.5), ("val_loss", 1), ("val_loss", 0.5)],
         ),
-        ("001", "Get the values of a metric from the last hour"): Question(
+        ("jobs", "Get the values of a metric from the last hour"): Question(
             lambda s: [m.value for m in JobQueries(s).list_metric("job-1", "val_loss", since=at(101))], [0.5]
         ),
-        ("000", "A metric over all jobs by time"): Question(
+        ("jobs", "A metric over all jobs by time"): Question(
             lambda s: [m.value for m in JobQueries(s).list_metric_of_all_jobs("val_loss", since=at(300))],
             [1 / 3, 1 / 3, 1 / 6, 1 / 6],
         ),
-        ("000", "A metric over all jobs by job"): Question(
+        ("jobs", "A metric over all jobs by job"): Question(
             lambda s: [m.value for m in JobQueries(s).list_metric_by_job("val_loss", "job-2")], [0.5, 0.25]
         ),
-        ("000", "Checkpoints of a job"): Question(
+        ("jobs", "Checkpoints of a job"): Question(
             lambda s: [c.step for c in JobQueries(s).list_checkpoints("job-1", newest_first=True)], [2, 1]
         ),
-        ("000", "Checkpoints of all jobs"): Question(
+        ("jobs", "Checkpoints of all jobs"): Question(
             lambda s: [c.step for c in JobQueries(s).list_checkpoints_of_all_jobs()], [1, 2]
         ),
-        ("000", "Logs of a job"): Question(
+        ("jobs", "Logs of a job"): Question(
             lambda s: [line.message for line in JobQueries(s).list_logs("job-1", newest_first=True, limit=1)],
             ["line 2"],
         ),
-        ("000", "Logs of all jobs"): Question(
+        ("jobs", "Logs of all jobs"): Question(
             lambda s: [line.message for line in JobQueries(s).list_logs_of_all_jobs()], ["line 1", "line 2", "line 0"]
         ),
-        ("000", "Resources of a job"): Question(
+        ("jobs", "Resources of a job"): Question(
             lambda s: [r.resource_id for r in JobQueries(s).list_resources("job-2")], ["gpu-0"]
         ),
-        ("000", "Jobs of a resource"): Question(
+        ("jobs", "Jobs of a resource"): Question(
             lambda s: [r.job_id for r in JobQueries(s).list_uses_of_resource("gpu-0")], ["job-2"]
         ),
-        ("000", "All resources"): Question(
+        ("jobs", "All resources"): Question(
             lambda s: [(r.resource_id, r.job_id) for r in JobQueries(s).list_uses_of_resources()], [("gpu-0", "job-2")]
         ),
-        ("001", "What jobs does job X depend on?"): Question(
+        ("jobs", "What jobs does job X depend on?"): Question(
             lambda s: [d.dependency_job_id for d in JobQueries(s).list_dependencies("sweep")], ["job-1"]
         ),
-        ("001", "What jobs depend on job X?"): Question(
+        ("jobs", "What jobs depend on job X?"): Question(
             lambda s: [d.job_id for d in JobQueries(s).list_dependents("job-1")], ["sweep"]
         ),
-        ("000", "Find all jobs in a sweep"): Question(
+        ("jobs", "Find all jobs in a sweep"): Question(
             lambda s: [d.job_id for d in JobQueries(s).list_dependents("sweep")], ["job-1", "job-2", "job-3"]
         ),
-        ("000", "Find best-performing configuration"): Question(_best, ["job-3", "job-1"]),
-        ("000", "Early stopping of poorly performing jobs"): Question(
+        ("jobs", "Find best-performing configuration"): Question(_best, ["job-3", "job-1"]),
+        ("jobs", "Early stopping of poorly performing jobs"): Question(
             lambda s: [(m.child_job_id, m.value) for m in JobQueries(s).list_reports_of_epoch("sweep", "val_loss", 2)],
             [("job-1", 0.5), ("job-2", 0.25), ("job-3", 1 / 6)],
         ),
-        ("000", "Resume incomplete sweep"): Question(
+        ("jobs", "Resume incomplete sweep"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_unfinished_children("sweep")], ["job-2", "job-3"]
         ),
-        ("000", "Queue jobs of a sweep"): Question(
+        ("jobs", "Queue jobs of a sweep"): Question(
             lambda s: [q.job_id for q in JobQueries(s).list_queued_of_sweep("gpu", "sweep")],
             ["job-1", "job-2", "job-3"],
         ),
-        ("000", "Get an instance"): Question(lambda s: [JobQueries(s).get_instance("i-2").status], ["STOPPED"]),
-        ("001", "Instances by status"): Question(
+        ("jobs", "Get an instance"): Question(lambda s: [JobQueries(s).get_instance("i-2").status], ["STOPPED"]),
+        ("jobs", "Instances by status"): Question(
             lambda s: [i.instance_id for i in JobQueries(s).list_instances_by_status(InstanceStatus.RUNNING)], ["i-1"]
         ),
-        ("001", "Which jobs does an instance run"): Question(
+        ("jobs", "Which jobs does an instance run"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_jobs_of_instance("i-1")], ["job-2"]
         ),
-        ("001", "Which instances run a job"): Question(
+        ("jobs", "Which instances run a job"): Question(
             lambda s: [j.instance_id for j in JobQueries(s).list_instances_of_job("job-2")], ["i-1"]
         ),
-        ("000", "All queues"): Question(lambda s: [q.queue_name for q in JobQueries(s).list_queues()], ["cpu", "gpu"]),
-        ("000", "Get a queue"): Question(lambda s: [JobQueries(s).get_queue("gpu").queue_name], ["gpu"]),
-        ("000", "Jobs of a queue"): Question(
+        ("jobs", "All queues"): Question(lambda s: [q.queue_name for q in JobQueries(s).list_queues()], ["cpu", "gpu"]),
+        ("jobs", "Get a queue"): Question(lambda s: [JobQueries(s).get_queue("gpu").queue_name], ["gpu"]),
+        ("jobs", "Jobs of a queue"): Question(
             lambda s: [q.job_id for q in JobQueries(s).list_jobs_of_queue("gpu")],
             ["job-1", "job-2", "job-3", "other"],
         ),
-        ("000", "Queues of a job"): Question(
+        ("jobs", "Queues of a job"): Question(
             lambda s: [q.queue_name for q in JobQueries(s).list_queues_of_job("job-1")], ["gpu"]
         ),
-        ("000", "The next jobs of a queue"): Question(
+        ("jobs", "The next jobs of a queue"): Question(
             lambda s: [q.job_id for q in JobQueries(s).list_ready("gpu")], ["other", "job-3", "job-2"]
         ),
     },

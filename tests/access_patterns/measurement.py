@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from pathlib import Path
 
-import tests.access_patterns
 from jobtable.embedded import EmbeddedBackend
-from jobtable.reference import access_patterns
+from jobtable.reference import access_patterns, system_of
 from jobtable.store import Store
 from tests.access_patterns import World
 
-PAGE = Path(__file__).parents[2] / "docs" / "access-patterns.md"
+_TESTS = Path(__file__).parents[1]
+PAGE = _TESTS.parent / "docs" / "access-patterns.md"
 
 _HEAD = """# Access patterns
 
@@ -20,16 +19,16 @@ Every question that the specification asks of its tables: the verb that answers 
 read units that it cost when the tests asked it of a handful of items. None of them scans a table. This page is
 generated: `make reference`.
 
-| seed | pattern | verb | index | read units |
+| system | pattern | verb | index | read units |
 | --- | --- | --- | --- | --- |
 """
 
 
 def worlds() -> list[World]:
     """The worlds of all systems."""
-    modules = pkgutil.iter_modules(tests.access_patterns.__path__, "tests.access_patterns.")
-    loaded = (importlib.import_module(module.name) for module in modules if not module.name.endswith("__main__"))
-    return [module.WORLD for module in loaded if hasattr(module, "WORLD")]
+    files = sorted(_TESTS.glob("systems/*/*access_patterns.py"))
+    names = ["access_patterns.jobs", *(".".join(file.relative_to(_TESTS).with_suffix("").parts) for file in files)]
+    return [importlib.import_module(f"tests.{name}").WORLD for name in names]
 
 
 def read_units(world: World) -> dict[tuple[str, str], float]:
@@ -49,7 +48,8 @@ def render() -> str:
     measured = {name: units for world in worlds() for name, units in read_units(world).items()}
     rows = []
     for pattern in access_patterns():
-        units = measured.get((pattern.seed, pattern.title))
+        system = system_of(pattern.module)
+        units = measured.get((system, pattern.title))
         shown = "not measured" if units is None else f"{units:g}"
-        rows.append(f"| {pattern.seed} | {pattern.title} | `{pattern.verb}` | {pattern.index} | {shown} |\n")
+        rows.append(f"| {system} | {pattern.title} | `{pattern.verb}` | {pattern.index} | {shown} |\n")
     return _HEAD + "".join(rows)

@@ -26,7 +26,7 @@ def test_every_question_gets_its_answer(world: World, each_store: Store) -> None
 
 def test_every_access_pattern_is_asked() -> None:
     asked = [name for world in WORLDS for name in world.questions]
-    registered = [(pattern.seed, pattern.title) for pattern in reference.access_patterns()]
+    registered = [(reference.system_of(pattern.module), pattern.title) for pattern in reference.access_patterns()]
     assert sorted(asked) == sorted(registered)
 
 

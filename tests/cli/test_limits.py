@@ -14,8 +14,12 @@ from tests.every_entity import ENTITIES
 from jobtable.app import Services
 from jobtable.cli.output import first_of
 from jobtable.model import Entity
+from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.conversations.pipeline import Stage, stage_job_id
 from jobtable.systems.conversations.runs import JOB_TYPE
+from jobtable.systems.conversations.service import Conversations
+from jobtable.systems.journeys.service import Journeys
+from jobtable.systems.receipts.ocr import OcrService
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 IMAGE, RUN = "3f52804b-2fad-4e00-92c8-b593da3a8ed3", "f84d63ed-3b42-448e-9a1d-3474137f4e80"
@@ -66,7 +70,13 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """A store with three of everything that is listed."""
     cli = CommandLine(tmp_path_factory.mktemp("full"))
     with Services.open(cli.store) as services:
-        _ = services.jobs, services.journeys, services.conversations, services.albums, services.ocr
+        _ = (
+            services.jobs,
+            services.get(Journeys),
+            services.get(Conversations),
+            services.get(AlbumWorkflows),
+            services.get(OcrService),
+        )
         for entity in _golden():
             services.store.put(entity)
         for number in range(3):

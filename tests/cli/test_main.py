@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 import jobtable
-from jobtable.cli.main import COMMANDS, app, load
+from jobtable.cli.main import app, commands, load
 from jobtable.testing.servers import free_port
 
 
@@ -32,11 +32,11 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_what_each_command_is_for_is_told_whole_in_a_narrow_terminal() -> None:
     listed = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout.partition("Commands:\n")[2]
-    assert [line.split()[0] for line in listed.splitlines()] == list(COMMANDS)
+    assert [line.split()[0] for line in listed.splitlines()] == list(commands())
     assert "..." not in listed
 
 
-@pytest.mark.parametrize("group", [name for name in COMMANDS if isinstance(load(name), TyperGroup)])
+@pytest.mark.parametrize("group", [name for name in commands() if isinstance(load(name), TyperGroup)])
 def test_what_each_command_of_a_group_does_is_told_in_a_whole_sentence(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, group: str
 ) -> None:

@@ -11,7 +11,8 @@ from tests.cli.conftest import CommandLine
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
-from jobtable.cli.main import COMMANDS, app, load
+from jobtable.cli import main
+from jobtable.cli.main import app, load
 from jobtable.cli.output import ExitCode
 
 CREATING = {
@@ -42,7 +43,7 @@ WITHOUT_STORE = {
 
 def commands() -> Iterator[str]:
     """Every command, by the words that it is written with."""
-    for name in COMMANDS:
+    for name in main.commands():
         command = load(name)
         if isinstance(command, TyperGroup):
             yield from (f"{name} {each}" for each in command.commands)

@@ -11,9 +11,8 @@ from typer.testing import CliRunner, Result
 
 from jobtable import connect
 from jobtable.cli.main import app
-from jobtable.cli.tables import System
 from jobtable.jobs.stored.entities import Queue, main
-from jobtable.reference import SYSTEMS, tables
+from jobtable.reference import systems, tables
 from jobtable.systems.conversations.entities import TopicName, embeddings
 
 
@@ -26,8 +25,14 @@ def url(tmp_path: Path) -> str:
     return f"file:{tmp_path / 'tables.db'}"
 
 
-def test_every_system_can_be_named() -> None:
-    assert [system.value for system in System] == list(SYSTEMS)
+def test_every_system_can_be_named_and_no_other(url: str) -> None:
+    assert run("create", "--store", url).exit_code == 0
+    for name, used in systems().items():
+        listed = run("list", "--store", url, "--system", name, "--json")
+        assert [row["table"] for row in json.loads(listed.output)] == [table.name for table in used]
+    refused = run("list", "--store", url, "--system", "nothing")
+    assert refused.exit_code == 2
+    assert "no system 'nothing' is installed; choose from jobs, " in refused.stderr
 
 
 def test_all_tables_are_created_once(url: str) -> None:

@@ -21,8 +21,7 @@ import pytest
 from tests.cli.conftest import CommandLine
 
 from jobtable.app import Services
-from jobtable.cli.up import looks
-from jobtable.demo import NEEDED_BY_ITS_JOBS
+from jobtable.cli.up import looks, modules_of_demo
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
@@ -116,7 +115,7 @@ def test_every_part_of_the_demonstration_comes_to_its_end_or_to_a_person(tmp_pat
     jobs = _jobs(tmp_path)
     assert {job["status"] for job in jobs} == {"COMPLETED", "STOPPED"}
     tasks = {job["job_config"]["task"] for job in jobs if job["job_config"].get("task")}
-    assert {task.partition(":")[0] for task in tasks} <= set(NEEDED_BY_ITS_JOBS)
+    assert {task.partition(":")[0] for task in tasks} <= set(modules_of_demo())
     with up(tmp_path, "--demo") as again:
         again.read_until(r"^Sweep +COMPLETED", _START_SECONDS)
         assert again.interrupt() == 0

@@ -10,7 +10,8 @@ import pytest
 from tests.cli.conftest import CommandLine
 from typer.core import TyperGroup
 
-from jobtable.cli.main import COMMANDS, load
+from jobtable.cli import main
+from jobtable.cli.main import load
 
 
 def commands(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -24,7 +25,7 @@ def commands(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]
 
 def typed_options() -> Iterator[tuple[str, ...]]:
     """Each option that takes not just any text: a command, the option, and what its values are."""
-    for name in COMMANDS:
+    for name in main.commands():
         for words, command in commands(load(name), name):
             for each in command.params:
                 kind = each.type_descriptor.annotation

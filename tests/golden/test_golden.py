@@ -1,6 +1,7 @@
 """Items as the specification shows them, written down by hand: each is read, written back, and built from values.
 
-A file is <seed>/<Entity>.json, or <seed>/<Entity>.<variant>.json for a second item of the entity:
+A file is <system>/<Entity>.json, or <system>/<Entity>.<variant>.json for a second item of the entity, here for the core
+and in tests/systems/*/golden for the systems:
 {"item": the item in wire form, "values": the arguments that construct the entity}.
 """
 
@@ -16,8 +17,8 @@ from tests.every_entity import ENTITIES
 from jobtable.model import Entity
 
 _FOLDER = Path(__file__).parent
-_FILES = sorted(_FOLDER.glob("*/*.json"))
-_CLASSES = {(seed, cls.__name__): cls for seed, cls in ENTITIES}
+_FILES = sorted([*_FOLDER.glob("*/*.json"), *_FOLDER.parent.glob("systems/*/golden/*/*.json")])
+_CLASSES = {(system, cls.__name__): cls for system, cls in ENTITIES}
 
 every_file = pytest.mark.parametrize("path", _FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 

@@ -18,13 +18,13 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AlreadyExistsError, NotFoundError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.read.group_progress import read_group_progress
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob, RetryPolicy
 from jobtable.jobs.worker.worker import Worker
 from jobtable.model import Json
 from jobtable.store import Store
-from jobtable.systems.sweeps.group_progress import read_group_progress
 from jobtable.testing import FakeClock
 
 ADD = "tests.jobs.worker_tasks:add"

@@ -395,7 +395,7 @@ class TestOnTheCommandLine:
     def test_a_definition_that_only_the_server_has_is_run(
         self, served: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        executions = served.services.album_executions
+        executions = served.services.get(Executions)
         started = executions.start("tests.systems.albums.workflows:TWO_QUESTIONS", b"", "image.jpg")
         run_jobs(served.services.jobs, "albums")
         task_id = str(executions.get_watch(started.execution_id).task_id)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.access_patterns.journeys import journey
 from tests.cli.test_up import up
 from tests.remote.conftest import REPOSITORY
 from tests.running import run_jobs
+from tests.systems.journeys.access_patterns import journey
 from tests.systems.receipts.pictures import ocr_result
 from tests.web.conftest import Served
 from typer.testing import CliRunner, Result
@@ -38,14 +38,23 @@ from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.remote.server import Server
 from jobtable.settings import Settings
+from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import ExecutionStatus
 from jobtable.systems.albums.example import PATHS
+from jobtable.systems.albums.executions import Executions
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.watch import Watch
 from jobtable.systems.conversations.analysis.export import write_export
 from jobtable.systems.conversations.analysis.generated import generate_export
 from jobtable.systems.conversations.pipeline import Stage
-from jobtable.systems.conversations.runs import RunSettings
+from jobtable.systems.conversations.runs import ConversationRuns, RunSettings
+from jobtable.systems.journeys.backups import JourneyBackups
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.parts import JourneyStatus, RuleStatus
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.service import Journeys
+from jobtable.systems.receipts.ocr import OcrService
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 
 SQUARES = """
@@ -77,33 +86,33 @@ def sweep(**changed: Any) -> Sweep:
 
 class TestSweeps:
     def test_is_submitted_stopped_and_resumed(self, served: Served, remote: Services) -> None:
-        parent = remote.sweeps.submit(sweep(), sweep_id="s1", user="somebody else")
+        parent = remote.get(Sweeps).submit(sweep(), sweep_id="s1", user="somebody else")
         assert (parent.job_id, parent.created_by) == ("s1", "full")
-        assert remote.sweeps.submit(sweep(), sweep_id="s1") == parent
+        assert remote.get(Sweeps).submit(sweep(), sweep_id="s1") == parent
         with pytest.raises(ConflictError, match="another definition"):
-            remote.sweeps.submit(sweep(name="other"), sweep_id="s1")
-        assert remote.sweeps.stop("s1").job_id == "s1"
-        remote.sweeps.resume("s1")
+            remote.get(Sweeps).submit(sweep(name="other"), sweep_id="s1")
+        assert remote.get(Sweeps).stop("s1").job_id == "s1"
+        remote.get(Sweeps).resume("s1")
         run_jobs(served.services.jobs, "default")
-        progress = remote.sweeps.get_progress("s1")
+        progress = remote.get(Sweeps).get_progress("s1")
         assert (progress.status, progress.completed) == (Status.COMPLETED, 3)
-        best = remote.sweeps.find_best("s1")
+        best = remote.get(Sweeps).find_best("s1")
         assert best is not None
         assert best.params == {"x": 0}
 
     def test_is_extended(self, served: Served, remote: Services) -> None:
-        remote.sweeps.submit(sweep(trials=1, queue="more"), sweep_id="more")
+        remote.get(Sweeps).submit(sweep(trials=1, queue="more"), sweep_id="more")
         run_jobs(served.services.jobs, "more")
-        assert remote.sweeps.extend("more", trials=1) == 2
-        assert remote.sweeps.extend("more", total=3) == 3
+        assert remote.get(Sweeps).extend("more", trials=1) == 2
+        assert remote.get(Sweeps).extend("more", total=3) == 3
         with pytest.raises(ValueRefusedError, match="the grid of sweep more has 3 points, and no 4 trials"):
-            remote.sweeps.extend("more", trials=1)
+            remote.get(Sweeps).extend("more", trials=1)
         run_jobs(served.services.jobs, "more")
-        assert remote.sweeps.get_progress("more").completed == 3
+        assert remote.get(Sweeps).get_progress("more").completed == 3
 
     def test_what_is_no_sweep_is_not_there(self, remote: Services) -> None:
         with pytest.raises(NotFoundError):
-            remote.sweeps.stop("none")
+            remote.get(Sweeps).stop("none")
 
     @pytest.mark.parametrize(
         ("changed", "status"),
@@ -141,36 +150,36 @@ class TestJourneys:
         source = tmp_path / "catalogue.db"
         create_catalogue(source, products=5)
         new = journey("R1").replace(parameters={"source": str(source)})
-        remote.journeys.create_from_template(new, with_example_rules=True)
+        remote.get(Journeys).create_from_template(new, with_example_rules=True)
         with pytest.raises(AlreadyExistsError):
-            remote.journeys.create_from_template(new)
-        whole = remote.journeys.get_complete_journey("R1", consistent=True)
+            remote.get(Journeys).create_from_template(new)
+        whole = remote.get(Journeys).get_complete_journey("R1", consistent=True)
         assert whole.journey.parameters == {"source": str(source)}
         assert len(whole.stages) == 6
         assert len(whole.rules) > 3
-        changed = remote.journeys.change_rule_status(whole.rules[0], RuleStatus.INACTIVE)
+        changed = remote.get(Journeys).change_rule_status(whole.rules[0], RuleStatus.INACTIVE)
         assert changed.status is RuleStatus.INACTIVE
-        assert remote.journey_runner.run("R1").status is JourneyStatus.RUNNING
-        assert remote.journey_runner.pause("R1").status is JourneyStatus.PAUSED
-        assert remote.journey_runner.resume("R1").status is JourneyStatus.RUNNING
+        assert remote.get(JourneyRunner).run("R1").status is JourneyStatus.RUNNING
+        assert remote.get(JourneyRunner).pause("R1").status is JourneyStatus.PAUSED
+        assert remote.get(JourneyRunner).resume("R1").status is JourneyStatus.RUNNING
         run_jobs(served.services.jobs, "journeys")
-        assert remote.journeys.get_journey("R1").status is JourneyStatus.COMPLETED
-        exported = remote.journey_backups.get_journey_complete("R1", tmp_path / "r1.zip")
+        assert remote.get(Journeys).get_journey("R1").status is JourneyStatus.COMPLETED
+        exported = remote.get(JourneyBackups).get_journey_complete("R1", tmp_path / "r1.zip")
         assert exported.journey_id == "R1"
-        assert remote.journey_backups.delete_journey("R1") > 10
-        imported = remote.journey_backups.import_journey_complete(tmp_path / "r1.zip")
+        assert remote.get(JourneyBackups).delete_journey("R1") > 10
+        imported = remote.get(JourneyBackups).import_journey_complete(tmp_path / "r1.zip")
         assert imported.items > 10
-        assert remote.journeys.get_journey("R1").status is JourneyStatus.COMPLETED
+        assert remote.get(Journeys).get_journey("R1").status is JourneyStatus.COMPLETED
         assert [path.name for path in tmp_path.iterdir() if "zip" in path.name] == ["r1.zip"]
 
     def test_is_created_with_stages_of_its_own(self, remote: Services) -> None:
-        remote.journeys.create_journey(journey("R2"))
-        stages = list(remote.journeys.list_stages("R2"))
-        remote.journeys.create_journey(journey("R3"), [stage.replace(journey_id="R3") for stage in stages[:2]])
-        assert [stage.stage_id for stage in remote.journeys.list_stages("R3")] == [s.stage_id for s in stages[:2]]
+        remote.get(Journeys).create_journey(journey("R2"))
+        stages = list(remote.get(Journeys).list_stages("R2"))
+        remote.get(Journeys).create_journey(journey("R3"), [stage.replace(journey_id="R3") for stage in stages[:2]])
+        assert [stage.stage_id for stage in remote.get(Journeys).list_stages("R3")] == [s.stage_id for s in stages[:2]]
         with pytest.raises(ConflictError):
-            remote.journey_runner.skip("R3", stages[0].stage_id)
-        assert remote.journey_runner.cancel("R3").status is JourneyStatus.CANCELLED
+            remote.get(JourneyRunner).skip("R3", stages[0].stage_id)
+        assert remote.get(JourneyRunner).cancel("R3").status is JourneyStatus.CANCELLED
 
     @pytest.mark.parametrize(
         ("told", "kind"),
@@ -192,14 +201,14 @@ class TestJourneys:
             server.write("POST", "/journeys", body)
         with pytest.raises(ValueRefusedError, match="either a template"):
             server.write("POST", "/journeys", {**body, "template": {}, "stages": []})
-        assert served.services.journeys.list_stages("R4").first() is None
+        assert served.services.get(Journeys).list_stages("R4").first() is None
 
 
 class TestConversations:
     def test_is_started_run_again_and_deleted(self, served: Served, remote: Services, tmp_path: Path) -> None:
         write_export(generate_export(1, comments=20, voters=8), tmp_path)
         files = (tmp_path / "comments.csv").read_bytes(), (tmp_path / "votes.csv").read_bytes()
-        runs = remote.conversation_runs
+        runs = remote.get(ConversationRuns)
         run = runs.start("c1", *files, RunSettings(seed=3), run_id="run-1")
         assert (run.record.seed, run.record.created_by) == (3, "full")
         assert runs.start("c1", *files, RunSettings(seed=3), run_id="run-1").record == run.record
@@ -216,56 +225,56 @@ class TestConversations:
 
     def test_what_cannot_be_analysed_is_not_sent(self, remote: Services) -> None:
         with pytest.raises(ValueRefusedError, match=r"comments\.csv"):
-            remote.conversation_runs.start("c1", b"\xff\xfe", b"")
+            remote.get(ConversationRuns).start("c1", b"\xff\xfe", b"")
         with pytest.raises(ValueRefusedError, match="queue"):
-            remote.conversation_runs.start("c1", b"", b"", queue="mine")
+            remote.get(ConversationRuns).start("c1", b"", b"", queue="mine")
 
     def test_an_export_may_be_larger_than_other_requests_and_not_too_large(self) -> None:
         served = Served(most_upload_bytes=20_000, most_request_bytes=10_000)
         comments, votes = b"comment-id,comment-body\n1,%s\n" % (b"x" * 9_000), b"comment-id,voter-id,vote\n"
         try:
             with Services.from_settings(Settings(server=served.url)) as services:
-                services.conversation_runs.start("c", comments, votes + b"1,1,1\n" * 500)
+                services.get(ConversationRuns).start("c", comments, votes + b"1,1,1\n" * 500)
                 with pytest.raises(RequestRefused, match="more than 20,000 bytes"):
-                    services.conversation_runs.start("c", comments, votes + b"1,1,1\n" * 5_000)
+                    services.get(ConversationRuns).start("c", comments, votes + b"1,1,1\n" * 5_000)
         finally:
             served.stop()
 
 
 class TestAlbums:
     def test_is_started_answered_and_counted(self, served: Served, remote: Services) -> None:
-        executions = remote.album_executions
+        executions = remote.get(Executions)
         started = executions.start(next(iter(PATHS.values())), SHELF, "shelf.txt", execution_id="e1")
         assert executions.start(next(iter(PATHS.values())), SHELF, "shelf.txt", execution_id="e1") == started
         assert executions.get_definition("e1").steps
         with pytest.raises((DefinitionError, NotFoundError)):
             executions.start("no.such:DEFINITION", SHELF, "shelf.txt")
         run_jobs(served.services.jobs, "albums")
-        assert remote.albums.get_execution("e1").status is ExecutionStatus.WAITING
+        assert remote.get(AlbumWorkflows).get_execution("e1").status is ExecutionStatus.WAITING
         task_id = executions.get_watch("e1").task_id
         assert task_id is not None
-        answer = [album.model_dump(mode="json") for album in remote.albums.get_task(task_id).albums]
+        answer = [album.model_dump(mode="json") for album in remote.get(AlbumWorkflows).get_task(task_id).albums]
         with pytest.raises(TokenRefusedError):
-            remote.album_answers.complete(task_id, "wrong", answer)
-        token = remote.album_answers.renew_token(task_id)
+            remote.get(Answers).complete(task_id, "wrong", answer)
+        token = remote.get(Answers).renew_token(task_id)
         with pytest.raises(RequestRefused):
-            remote.album_answers.complete(task_id, token, "no list")
+            remote.get(Answers).complete(task_id, token, "no list")
         with pytest.raises(ValueRefusedError, match="does not ask about album 999"):
-            remote.album_answers.complete_by_right(task_id, [{**answer[0], "album_index": 999}])
+            remote.get(Answers).complete_by_right(task_id, [{**answer[0], "album_index": 999}])
         camel = [{"albumName" if name == "album_name" else name: each[name] for name in each} for each in answer]
-        assert remote.album_answers.complete(task_id, token, camel).status is not ExecutionStatus.WAITING
+        assert remote.get(Answers).complete(task_id, token, camel).status is not ExecutionStatus.WAITING
         run_jobs(served.services.jobs, "albums")
-        assert remote.albums.get_execution("e1").status is ExecutionStatus.COMPLETED
-        assert remote.album_watch.expire_due().looked_at == 0
-        day = remote.albums.get_execution("e1").created_at.date()
+        assert remote.get(AlbumWorkflows).get_execution("e1").status is ExecutionStatus.COMPLETED
+        assert remote.get(Watch).expire_due().looked_at == 0
+        day = remote.get(AlbumWorkflows).get_execution("e1").created_at.date()
         counted = served.client(Role.FULL).post(f"/api/v1/workflow-metrics/{day}/compute").json()
         assert counted["step_functions"]["execution_count"] == 1
 
     def test_is_retried_and_deleted(self, served: Served, remote: Services) -> None:
-        executions = remote.album_executions
+        executions = remote.get(Executions)
         executions.start(next(iter(PATHS.values())), b"nothing", "shelf.txt", execution_id="e2")
         run_jobs(served.services.jobs, "albums")
-        assert (executions.retry("e2").attempt, remote.albums.get_execution("e2").status) == (
+        assert (executions.retry("e2").attempt, remote.get(AlbumWorkflows).get_execution("e2").status) == (
             2,
             ExecutionStatus.RUNNING,
         )
@@ -290,11 +299,11 @@ class TestTheRest:
 
     def test_receipts_are_stored_and_deleted(self, remote: Services) -> None:
         result = ocr_result("far-scan", receipts=2)
-        written = remote.ocr.store(result).written
-        assert (written > 20, remote.ocr.store(result).already_there) == (True, written)
-        assert remote.ocr.read_image("far-scan").image == result.image
-        assert remote.ocr.delete_image("far-scan") == written
-        assert remote.ocr.delete_image("far-scan") == 0
+        written = remote.get(OcrService).store(result).written
+        assert (written > 20, remote.get(OcrService).store(result).already_there) == (True, written)
+        assert remote.get(OcrService).read_image("far-scan").image == result.image
+        assert remote.get(OcrService).delete_image("far-scan") == written
+        assert remote.get(OcrService).delete_image("far-scan") == 0
 
     def test_tokens_are_made_and_revoked(self, served: Served, remote: Services) -> None:
         made = remote.tokens.create(Role.READ, name="dashboards", expires_in=timedelta(days=1))
@@ -343,7 +352,7 @@ class TestOnTheCommandLine:
         file.write_text(sweep(queue="here").model_dump_json())
         done = self.run(served, "sweeps", "run", str(file), "--id", "here", "--workers", "2", "--json")
         assert (json.loads(done.stdout)["status"], json.loads(done.stdout)["completed"]) == ("COMPLETED", 3)
-        assert served.services.sweeps.get_progress("here").completed == 3
+        assert served.services.get(Sweeps).get_progress("here").completed == 3
         assert self.run(served, "sweeps", "resume", "here", "--workers", "1").exit_code == 0
 
     def test_a_journey_is_created_run_and_followed(self, served: Served, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from typing import Any
 
-from tests.access_patterns import albums, journeys
+from tests.systems.albums import access_patterns as albums
+from tests.systems.journeys import access_patterns as journeys
 from tests.systems.receipts.pictures import CORNERS, PICTURE, ocr_result
 
 from jobtable.access.entities import AccessToken, Role
@@ -32,11 +33,14 @@ from jobtable.jobs.stored.entities import (
 from jobtable.jobs.stored.fields import Health, InstanceStatus, Status, rank_of
 from jobtable.model import Entity
 from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, WorkflowMetrics, WorkflowType
+from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.conversations.converter import DataConverter
 from jobtable.systems.conversations.entities import ConversationRun, StoredFile
 from jobtable.systems.conversations.pipeline import STAGE_OF, stage_job_id
+from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.journeys.default_stages import default_stages
 from jobtable.systems.journeys.parts import Priority, ReportType
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.receipts.entities import (
     BatchSummary,
     CompletionBatchResult,
@@ -59,6 +63,7 @@ from jobtable.systems.receipts.entities import (
 )
 from jobtable.systems.sweeps.parameters import FloatRange
 from jobtable.systems.sweeps.planner import Planner
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.systems.sweeps.trials import recorded_at, trial_id
 from jobtable.testing import FakeClock
@@ -74,7 +79,7 @@ def at(number: int) -> datetime:
 
 def fill(services: Services, count: int) -> None:
     """Write so many of everything."""
-    _ = services.albums, services.journeys  # with their tables
+    _ = services.get(AlbumWorkflows), services.get(Journeys)  # with their tables
     services.objects.put("reports/x.json", b"{}")
     _start_runs(services)
     store = services.store
@@ -166,7 +171,7 @@ def _sweep(services: Services, count: int) -> None:
     sweep = Sweep(
         name="sweep", task="tests.web.tasks:bowl", space={"x": FloatRange(low=0, high=1)}, trials=count, objective="o"
     )
-    parent = services.sweeps.submit(sweep, sweep_id="sweep")
+    parent = services.get(Sweeps).submit(sweep, sweep_id="sweep")
     for generation in range(sweep.generation_count()):
         Planner(services.jobs).plan("sweep", generation, is_inline=True)
     services.store.batch_put(
@@ -182,7 +187,7 @@ def _sweep(services: Services, count: int) -> None:
         for name in ("o", final_name("o"))
     )
     for n in range(25):  # the list has 20 on a page
-        services.sweeps.submit(sweep, sweep_id=f"sweep-{n}")
+        services.get(Sweeps).submit(sweep, sweep_id=f"sweep-{n}")
 
 
 def _journey(count: int) -> Iterator[Entity]:
@@ -286,7 +291,7 @@ def _start_runs(services: Services) -> None:
     comments = b"comment-id,comment-body,moderated\n1,trees,1\n2,buses,1\n"
     votes = b"comment-id,voter-id,vote\n1,1,1\n2,1,-1\n"
     for run in ("run-a", "run-b"):
-        services.conversation_runs.start("talk", comments, votes, run_id=run, user="ada")
+        services.get(ConversationRuns).start("talk", comments, votes, run_id=run, user="ada")
 
 
 def _conversation(count: int) -> Iterator[Entity]:

@@ -16,6 +16,7 @@ from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
 from jobtable.jobs.stored.entities import Job, JobDependency
 from jobtable.jobs.stored.fields import Status
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.receipts.entities import ReceiptChatGPTValidation, ResultType
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.validation import Finding, ValidationService
@@ -464,7 +465,7 @@ def test_a_report_whose_answer_was_lost_with_its_server_is_stored_once(
     source = {"schema_id": "s", "schema_name": "n"}
     new = {"journey_id": "told", "name": "j", "created_by": "a", "oda_component_type": "X", "source": source}
     assert client.post("/api/v1/journeys", json=new).status_code == 201
-    journeys, store = open_server.services.journeys, open_server.services.store
+    journeys, store = open_server.services.get(Journeys), open_server.services.store
     journeys.create_execution(journeys.get_stage("told", "raw_analysis"), "told-1")
     body = {"report_type": "custom", "title": "Coverage", "content": {"fields": 3}}
     at, key = "/api/v1/journeys/told/executions/told-1/reports", {"Idempotency-Key": "told"}

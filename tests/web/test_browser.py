@@ -24,6 +24,10 @@ from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DependsOn, NewJob
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.service import Journeys
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 
 HIDDEN = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
@@ -472,7 +476,7 @@ def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: 
 
 
 def test_a_sweep_is_extended(watched: Watched, served: Served) -> None:
-    page, sweeps = watched.page, served.services.sweeps
+    page, sweeps = watched.page, served.services.get(Sweeps)
     sweep = Sweep(
         name="grows", task="tests.web.tasks:bowl", space={"x": [1, 2, 3], "kind": ["a"]}, trials=2, queue="grow"
     )
@@ -495,7 +499,7 @@ def test_a_rule_is_switched_off_and_on(watched: Watched, served: Served, world: 
     page.goto(f"/journeys/{world.journey}")
     page.get_by_role("button", name="Switch").first.click()
     page.locator("[data-region=rules]", has_text="inactive").wait_for()
-    off = [rule for rule in served.services.journeys.list_rules(world.journey) if rule.status == "inactive"]
+    off = [rule for rule in served.services.get(Journeys).list_rules(world.journey) if rule.status == "inactive"]
     assert len(off) == 1
     page.get_by_role("button", name=f"Switch on {off[0].title}").click()
     page.locator("[data-region=rules]", has_not_text="inactive").wait_for()
@@ -510,7 +514,7 @@ def test_a_validation_task_is_completed(watched: Watched, served: Served, world:
     page.wait_for_url(f"**/executions/{world.execution}")
     run_jobs(served.services.jobs, "albums")
     page.locator(".head-status .badge-completed").wait_for()
-    assert served.services.albums.get_album(world.execution, 1).year == 1998
+    assert served.services.get(AlbumWorkflows).get_album(world.execution, 1).year == 1998
 
 
 def test_a_journey_is_exported_and_imported(watched: Watched, served: Served, world: World, tmp_path: Path) -> None:
@@ -519,7 +523,7 @@ def test_a_journey_is_exported_and_imported(watched: Watched, served: Served, wo
     with page.expect_download() as started:
         page.get_by_role("link", name="Export").click()
     started.value.save_as(tmp_path / "journey.zip")
-    served.services.journey_backups.delete_journey(world.journey)
+    served.services.get(JourneyBackups).delete_journey(world.journey)
     page.goto("/journeys")
     page.locator("input[type=file]").set_input_files(tmp_path / "journey.zip")
     page.wait_for_url(f"**/journeys/{world.journey}")

@@ -10,10 +10,10 @@ from tests.web.conftest import Served
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.read.group_progress import GroupProgress, read_group_progress
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import EdgeCondition, NewJob, ParentWaits
 from jobtable.store import Store
-from jobtable.systems.sweeps.group_progress import GroupProgress, read_group_progress
 from jobtable.systems.sweeps.parameters import FloatRange
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep

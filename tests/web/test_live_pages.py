@@ -29,6 +29,7 @@ from jobtable.access.entities import Role
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.systems.sweeps.parameters import Choice, FloatRange
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.testing.servers import free_port
 
@@ -301,7 +302,7 @@ def test_sweeps_appear_and_their_charts_grow(watched: Watched, served: Served) -
     page.get_by_text("No sweeps yet").wait_for()
     space: dict[str, Any] = {"x": FloatRange(low=-2, high=2), "kind": Choice(values=["a", "b"])}
     sweep = Sweep(name="bowl", task=f"{TASKS}:bowl", space=space, trials=8, objective="loss")
-    job = services.sweeps.submit(sweep)
+    job = services.get(Sweeps).submit(sweep)
     page.get_by_role("link", name="bowl").wait_for()
     open_live(page, f"/sweeps/{job.job_id}")
     expect(page.get_by_text("Nothing to draw yet")).to_have_count(2)

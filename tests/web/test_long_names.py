@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from tests.access_patterns import albums, journeys
+from tests.systems.albums import access_patterns as albums
+from tests.systems.journeys import access_patterns as journeys
 from tests.systems.receipts.pictures import ocr_result
 from tests.web.browsing import Watched
 from tests.web.conftest import Served
@@ -19,10 +20,13 @@ from jobtable.jobs.stored.entities import Instance, JobCheckpoint, JobStatus
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.systems.albums.entities import WorkflowType
+from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.journeys.default_stages import default_stages
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.receipts.entities import ReceiptWordLabel
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.sweeps.parameters import FloatRange
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 
 LONG = "x" * 200
@@ -49,11 +53,11 @@ def _fill_jobs(services: Services) -> None:
     worker: dict[str, Any] = {"instance_type": LONG, "launched_at": at, "status": InstanceStatus.RUNNING}
     store.put(Instance(instance_id=LONG, queues=[LONG] * 20, **worker))
     space: Any = {"x": FloatRange(low=0, high=1)}
-    services.sweeps.submit(Sweep(name=LONG, task="m:f", space=space, trials=2, objective=LONG[:100]), sweep_id="s")
+    services.get(Sweeps).submit(Sweep(name=LONG, task="m:f", space=space, trials=2, objective=LONG[:100]), sweep_id="s")
 
 
 def _fill_systems(services: Services) -> None:
-    _ = services.albums, services.journeys  # with their tables
+    _ = services.get(AlbumWorkflows), services.get(Journeys)  # with their tables
     store = services.store
     store.put(journeys.journey("J").replace(name=LONG))
     for stage in default_stages("J", journeys.START):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.access_patterns import albums
+from tests.systems.albums import access_patterns as albums
 from tests.web.conftest import Served
 
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
@@ -15,6 +15,7 @@ from jobtable.jobs.stored.entities import Instance, InstanceJob, Queue
 from jobtable.jobs.stored.fields import Health, InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.systems.albums.entities import WorkflowType
+from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.web.pages import queues
 from jobtable.web.pages.overview import read_overview
 
@@ -41,7 +42,7 @@ def test_the_overview_counts_all_queues_and_workers_and_shows_the_fullest(serve:
 
 def test_tasks_for_people_are_told_apart_and_not_counted_short(serve: Callable[..., Served]) -> None:
     served = serve()
-    _ = served.services.albums  # with its table
+    _ = served.services.get(AlbumWorkflows)  # with its table
     client = served.client(Accept="text/html")
 
     def wait(number: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
-from tests.access_patterns.journeys import journey
+from tests.systems.journeys.access_patterns import journey
 from tests.systems.receipts.pictures import ocr_result
 from tests.web.conftest import Served
 from tests.web.world import IMAGE_ID, MARKUP, World, make_world
@@ -22,14 +22,18 @@ from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import ListedObject
 from jobtable.systems.conversations.entities import CommentExtremity
 from jobtable.systems.conversations.pipeline import Stage, stage_job_id
+from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.conversations.web import pages as conversations
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.web import pages as receipts
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.web import pages as sweeps
 from jobtable.web.api.examples import BODIES
 from jobtable.web.guard import READ, WRITE, rule_of
 from jobtable.web.pages import jobs
-from jobtable.web.pages.frame import NAVIGATION
+from jobtable.web.pages.frame import navigation
 from jobtable.web.static_files import static_files, static_url
 
 
@@ -91,7 +95,7 @@ def test_every_page_is_in_the_list(world: World, served: Served) -> None:
         is_shown = "GET" in (route.methods or ()) and rule_of(route.endpoint) in (READ, WRITE)
         if is_shown and not path.startswith(("/api/", "/metrics")):
             assert any(route.path_regex.fullmatch(each) for each in shown), path
-    assert {entry.path for entry in NAVIGATION} <= set(shown)
+    assert {entry.path for entry in navigation()} <= set(shown)
 
 
 def test_only_those_who_may_do_everything_see_tokens(tmp_path: Path) -> None:
@@ -295,7 +299,7 @@ def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
     monkeypatch.setattr(sweeps, "_MOST_ROWS", 3)
     page = browser.get(f"/sweeps/{world.sweep}").text
     listed = page.partition('data-region="trials"')[2]
-    best = served.services.sweeps.list_best(world.sweep, limit=3)
+    best = served.services.get(Sweeps).list_best(world.sweep, limit=3)
     assert re.findall('href="/jobs/([^"]+)"', listed) == [trial.job_id for trial in best]
     assert "3 of 12 trials are shown" in listed
     assert page.count("of the first 2 trials") == 3
@@ -410,7 +414,9 @@ def test_what_nobody_has_voted_on_is_no_consensus(
     served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     comments = b"comment-id,comment-body\n1,Nobody voted\n2,All agreed\n3,Some did not\n4,Left out"
-    run = served.services.conversation_runs.start("silent", comments, b"comment-id,voter-id,vote", run_id="silent-run")
+    run = served.services.get(ConversationRuns).start(
+        "silent", comments, b"comment-id,voter-id,vote", run_id="silent-run"
+    )
     measured = {1: (0.0, 0), 2: (0.1, 9), 3: (0.8, 9), 4: (0.9, 9)}
     served.services.store.batch_put(
         CommentExtremity(
@@ -433,8 +439,8 @@ def test_what_nobody_has_voted_on_is_no_consensus(
 
 
 def test_a_run_is_not_shown_as_one_of_another_conversation(world: World, served: Served, browser: httpx.Client) -> None:
-    served.services.conversation_runs.start("other", b"comment-id,comment-body\n1,x", b"comment-id,voter-id,vote")
-    run = next(iter(served.services.conversation_runs.list_runs(world.conversation))).run_id
+    served.services.get(ConversationRuns).start("other", b"comment-id,comment-body\n1,x", b"comment-id,voter-id,vote")
+    run = next(iter(served.services.get(ConversationRuns).list_runs(world.conversation))).run_id
     assert browser.get(f"/conversations/{world.conversation}?run={run}").status_code == 200
     assert browser.get(f"/conversations/other?run={run}").status_code == 404
 
@@ -451,8 +457,8 @@ def test_of_a_very_long_receipt_the_beginning_is_shown(
 
 
 def test_a_journey_whose_stage_waits_for_a_worker_is_shown(served: Served, browser: httpx.Client) -> None:
-    served.services.journeys.create_journey(journey("waiting"))
-    served.services.journey_runner.run("waiting")
+    served.services.get(Journeys).create_journey(journey("waiting"))
+    served.services.get(JourneyRunner).run("waiting")
     shown = browser.get("/journeys/waiting")
     assert shown.status_code == 200
     assert "execution 1</a>" in shown.text
@@ -467,7 +473,7 @@ def test_a_journey_that_has_come_to_its_end_is_at_no_stage(world: World, browser
 def test_empty_pages_say_what_to_do(tmp_path: Path) -> None:
     server = Served(store=f"file:{tmp_path / 'empty.db'}")
     client = server.client(Accept="text/html")
-    for entry in NAVIGATION:
+    for entry in navigation():
         page = client.get(entry.path)
         assert page.status_code == 200
         if entry.path != "/tables":

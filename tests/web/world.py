@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.access_patterns.journeys import journey
 from tests.running import run_jobs
+from tests.systems.journeys.access_patterns import journey
 from tests.systems.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 
 from jobtable.app import Services, open_jobs
@@ -19,8 +19,13 @@ from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.worker.worker import Worker
 from jobtable.systems.albums.example import PATHS
+from jobtable.systems.albums.executions import Executions
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.example.rules import example_rules
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 from jobtable.systems.receipts.analyses import AnalysisService
 from jobtable.systems.receipts.entities import (
@@ -38,6 +43,7 @@ from jobtable.systems.receipts.labels import LabelService
 from jobtable.systems.receipts.ocr import OcrResult, OcrService
 from jobtable.systems.receipts.validation import Finding, ValidationService
 from jobtable.systems.sweeps.parameters import Choice, FloatRange
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
@@ -69,18 +75,18 @@ def make_world(folder: Path) -> World:
     url = f"file:{folder / 'world.db'}"
     with Services.open(url) as services:
         jobs = _submit_jobs(services)
-        sweep = services.sweeps.submit(_sweep(), user="ada")
+        sweep = services.get(Sweeps).submit(_sweep(), user="ada")
         _start_journey(services, folder)
-        services.conversation_runs.start("bg2018", *_export(), user="grace")
+        services.get(ConversationRuns).start("bg2018", *_export(), user="grace")
         albums = f"Radiohead - OK Computer (1997)\nBj\u00f6rk - {MARKUP} (1995)\n".encode()
-        execution = services.album_executions.start(next(iter(PATHS.values())), albums, "shelf.txt", user="ada")
+        execution = services.get(Executions).start(next(iter(PATHS.values())), albums, "shelf.txt", user="ada")
         _store_receipt(services)
         Worker(partial(open_jobs, url), ["default", "gpu"], mode="inline", until_empty=True).run()
         for queue in ("journeys", "conversations", "albums"):
             run_jobs(services.jobs, queue)
         waiting = services.jobs.submit(NewJob(name="waits", task=f"{TASKS}:work", queue="paused", user="ada"))
         services.jobs.pause_queue("paused")
-        task = next(iter(services.albums.list_pending_tasks()))
+        task = next(iter(services.get(AlbumWorkflows).list_pending_tasks()))
         return World(
             url=url,
             completed_job=jobs["completed"],
@@ -89,7 +95,7 @@ def make_world(folder: Path) -> World:
             group=jobs["group"],
             sweep=sweep.job_id,
             journey="J1",
-            journey_job=next(iter(services.journeys.list_executions("J1"))).job_id,
+            journey_job=next(iter(services.get(Journeys).list_executions("J1"))).job_id,
             worker=next(iter(services.store.query(Instance.by_type()))).instance_id,
             execution=execution.execution_id,
             task=task.task_id,
@@ -127,8 +133,8 @@ def _start_journey(services: Services, folder: Path) -> None:
     create_catalogue(folder / "catalogue.db", products=20)
     now = services.store.clock.now()
     created = journey("J1").replace(name=f"Catalogue {MARKUP}", parameters={"source": str(folder / "catalogue.db")})
-    services.journeys.create_journey(created, DEFAULT_TEMPLATE.stages("J1", now), example_rules("J1", "ada", now))
-    services.journey_runner.run("J1")
+    services.get(Journeys).create_journey(created, DEFAULT_TEMPLATE.stages("J1", now), example_rules("J1", "ada", now))
+    services.get(JourneyRunner).run("J1")
 
 
 def _export() -> tuple[bytes, bytes]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Protocol
 
 from jobtable.app import Services
 from jobtable.cli.output import say
+from jobtable.system import declared
 
 
 @contextmanager
@@ -23,7 +26,23 @@ def beside(work: Callable[[threading.Event], None], name: str) -> Iterator[None]
         thread.join()
 
 
-def watched(services: Services) -> AbstractContextManager[None]:
-    """Look after album executions while the block runs."""
-    watch = services.album_watch
-    return beside(lambda is_over: watch.keep(is_over.wait, say), "watch over executions")
+class Upkeep(Protocol):
+    """What a system needs to have done beside a server or a worker."""
+
+    def keep(self, wait: Callable[[float], bool], say: Callable[[str], None]) -> None:
+        """Go on until `wait(seconds)` returns True; `say` shows a line to the person who watches."""
+
+
+def _keep(upkeep: Upkeep, is_over: threading.Event) -> None:
+    upkeep.keep(is_over.wait, say)
+
+
+@contextmanager
+def kept_up(services: Services, queues: Collection[str] | None = None) -> Iterator[None]:
+    """Run the upkeep of the systems while the block runs: of all, or of those that have one of the queues."""
+    with ExitStack() as running:
+        for system, path in declared("upkeep"):
+            if queues is None or not set(queues).isdisjoint(system.queues):
+                work = partial(_keep, services.get(system.load(path)))
+                running.enter_context(beside(work, f"upkeep of {system.name}"))
+        yield

@@ -16,13 +16,14 @@ from jobtable.jobs.read.listing import JobFilter, newest_first
 from jobtable.settings import Settings
 
 _PATIENCE_SECONDS = 1.5
-_MOST = 100
+MOST = 100
+"""How many ids are offered at most."""
 _FLAGS = ("server", "token", "store", "objects")
 
 Listed = Callable[[Services], Iterator[str]]
 
 
-def _completed(listed: Listed) -> Callable[[typer.Context, str], list[str]]:
+def completed(listed: Listed) -> Callable[[typer.Context, str], list[str]]:
     """What completes an argument: the first ids that are listed, and begin as what is typed."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -39,7 +40,7 @@ def _completed(listed: Listed) -> Callable[[typer.Context, str], list[str]]:
 
 def _look(settings: Settings, listed: Listed, found: list[str]) -> None:
     with contextlib.suppress(Exception), Services.from_settings(settings) as services:
-        found.extend(islice(listed(services), _MOST))
+        found.extend(islice(listed(services), MOST))
 
 
 def _settings(ctx: typer.Context) -> Settings:
@@ -57,17 +58,7 @@ def _params(ctx: Any) -> Iterator[dict[str, str | None]]:
 
 
 def _job_ids(services: Services) -> Iterator[str]:
-    return (job.job_id for job in newest_first(services.store, JobFilter(), chunk=_MOST))
+    return (job.job_id for job in newest_first(services.store, JobFilter(), chunk=MOST))
 
 
-def _sweep_ids(services: Services) -> Iterator[str]:
-    return (sweep.job_id for sweep in services.sweeps.list_sweeps().take(_MOST))
-
-
-def _execution_ids(services: Services) -> Iterator[str]:
-    return (execution.execution_id for execution in services.albums.list_newest_executions(limit=_MOST))
-
-
-complete_job = _completed(_job_ids)
-complete_sweep = _completed(_sweep_ids)
-complete_execution = _completed(_execution_ids)
+complete_job = completed(_job_ids)

@@ -25,6 +25,7 @@ from jobtable.cli.output import (
 )
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.read.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
 from jobtable.jobs.read.timing import Timing
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import (
@@ -36,7 +37,6 @@ from jobtable.jobs.stored.entities import (
     JobResource,
     JobStatus,
 )
-from jobtable.systems.sweeps.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_job)]
 

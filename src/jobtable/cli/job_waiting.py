@@ -11,9 +11,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say, visible
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.read.group_progress import find_group_progress, percent_of
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import CLAIMABLE, InstanceStatus, Status
-from jobtable.systems.sweeps.group_progress import find_group_progress, percent_of
 
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0

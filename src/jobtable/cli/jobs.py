@@ -28,10 +28,10 @@ from jobtable.cli.output import (
 )
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.many import ActedOn, act_on_each
+from jobtable.jobs.read.group_progress import GroupProgress, percent_of, read_group_progress
 from jobtable.jobs.read.listing import JobFilter, in_chunks, newest_first
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
-from jobtable.systems.sweeps.group_progress import GroupProgress, percent_of, read_group_progress
 
 T = TypeVar("T")
 

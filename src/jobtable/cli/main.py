@@ -10,6 +10,7 @@ try:
 except ModuleNotFoundError:  # The command is installed with the package, its dependencies only with the extra.
     sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
 
+from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -24,34 +25,39 @@ from jobtable.cli.options import ObjectsUrl, StoreUrl, give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.cli.usage import tell_in_one_line
 from jobtable.errors import JobtableError, SettingsError
+from jobtable.system import Command, System, declared
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "up": ("up", "Run the server with its pages and its API, and a worker."),
-    "jobs": ("jobs", "Jobs: submit them, see how far they are, act on them."),
-    "queues": ("queues", "Queues: how many jobs run at once, and in which order."),
-    "worker": ("worker", "Run jobs until Ctrl-C, or until the queues are empty."),
-    "workers": ("workers", "The workers that are or were there."),
-    "journeys": ("journeys", "Journeys: create, run, export and import them."),
-    "sweeps": ("sweeps", "Sweeps: try many parameters, and find the best ones."),
-    "conversations": ("conversations", "Conversations: analyse Polis exports, and compare the runs."),
-    "executions": ("executions", "Executions: run album workflows, and see how they went."),
-    "tasks": ("tasks", "Tasks: what people are asked, and what they answer."),
-    "tables": ("tables", "The tables of the systems."),
-    "export": ("export", "Write every item of a table to a file."),
-    "import": ("importing", "Store the items of a file in their table."),
-    "objects": ("objects", "The objects of the systems: files, logs, checkpoints."),
-    "receipts": ("receipts", "Receipts: what OCR has read, its labels and validations."),
-    "tokens": ("tokens", "Tokens of the server: who may read, write, or work."),
-    "config": ("config", "The settings in force."),
-    "dynamodb": ("dynamodb", "The embedded engine as a DynamoDB server."),
+_BEFORE_SYSTEMS = {
+    "up": Command("jobtable.cli.up", "Run the server with its pages and its API, and a worker."),
+    "jobs": Command("jobtable.cli.jobs", "Jobs: submit them, see how far they are, act on them."),
+    "queues": Command("jobtable.cli.queues", "Queues: how many jobs run at once, and in which order."),
+    "worker": Command("jobtable.cli.worker", "Run jobs until Ctrl-C, or until the queues are empty."),
+    "workers": Command("jobtable.cli.workers", "The workers that are or were there."),
 }
-"""The commands: the module of this package whose `app` each one is, and what it is for.
+_AFTER_SYSTEMS = {
+    "tables": Command("jobtable.cli.tables", "The tables of the systems."),
+    "export": Command("jobtable.cli.export", "Write every item of a table to a file."),
+    "import": Command("jobtable.cli.importing", "Store the items of a file in their table."),
+    "objects": Command("jobtable.cli.objects", "The objects of the systems: files, logs, checkpoints."),
+    "tokens": Command("jobtable.cli.tokens", "Tokens of the server: who may read, write, or work."),
+    "config": Command("jobtable.cli.config", "The settings in force."),
+    "dynamodb": Command("jobtable.cli.dynamodb", "The embedded engine as a DynamoDB server."),
+}
 
-A module is loaded when its command is used, so that no command waits for the libraries of the others.
-"""
+
+@cache
+def commands() -> dict[str, tuple[System | None, Command]]:
+    """Every command, with the system that it belongs to, if any.
+
+    The module of a command is loaded when it is used, so that no command waits for the libraries of the others.
+    """
+    found: dict[str, tuple[System | None, Command]] = {name: (None, each) for name, each in _BEFORE_SYSTEMS.items()}
+    for system, of_system in declared("commands"):
+        found |= {name: (system, each) for name, each in of_system.items()}
+    return found | {name: (None, each) for name, each in _AFTER_SYSTEMS.items()}
+
+
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-ALIASES = {"sweep": "sweeps"}
-"""Other names of commands, which are understood and not listed."""
 
 HELP = """
 Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB and S3.
@@ -60,10 +66,10 @@ Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB
 Exit codes:
     0    done
     1    failed
-    2    the command is written wrongly, or a setting is
-    3    what it names is not there
-    4    what it names is not in a state that allows it
-    5    the job that was waited for did not complete
+    2    usage or configuration error
+    3    not found
+    4    the state does not allow it
+    5    the job did not complete
     130  stopped with Ctrl-C
 """
 
@@ -73,15 +79,16 @@ class Commands(Group):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        for name, (_, purpose) in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=purpose))
+        for name, (_, command) in commands().items():
+            self.add_command(TyperCommand(name, help=command.help))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _with_server_in_front(args))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, [ALIASES.get(args[0], args[0]), *args[1:]])
-        return name, load(name) if name in COMMANDS else command, rest
+        aliases = {command.alias: name for name, (_, command) in commands().items()}
+        name, command, rest = super().resolve_command(ctx, [aliases.get(args[0], args[0]), *args[1:]])
+        return name, load(name) if name in commands() else command, rest
 
     def main(self, *args: Any, **options: Any) -> Any:
         try:
@@ -116,11 +123,12 @@ def _with_server_in_front(args: list[str]) -> list[str]:
 
 def load(name: str) -> Any:
     """The command with this name, with everything under it."""
-    module = import_module(f"jobtable.cli.{COMMANDS[name][0]}")
+    system, declaration = commands()[name]
+    module = import_module(declaration.module) if system is None else system.load(declaration.module)
     command = get_command(module.app)
     command.name = name
     if isinstance(command, TyperGroup):
-        command.help = COMMANDS[name][1]
+        command.help = declaration.help
     # Completion is installed for the whole command line, so only that has the options for it.
     command.params = [each for each in command.params if each.name not in ("install_completion", "show_completion")]
     return command

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspect import cleandoc
 from typing import Any
 
-from jobtable.cli.main import COMMANDS, HELP, load
+from jobtable.cli.main import HELP, commands, load
 
 _WIDTH = 100
 
@@ -53,7 +53,7 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
 def render_page() -> str:
     """The whole page."""
     parts = [cleandoc(_INTRODUCTION), _exit_codes()]
-    for name in COMMANDS:
+    for name in commands():
         parts += _sections(f"jobtable {name}", load(name), level=2)
     return "\n\n".join(parts) + "\n"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -16,26 +15,15 @@ from jobtable.cli.output import ExitCode, print_json, print_list, print_text, sa
 from jobtable.cli.own_tables import Modules, tables_of
 from jobtable.dynamodb.template import cloudformation_template
 from jobtable.model import Table
-from jobtable.reference import SYSTEMS, entity_references, render_page
+from jobtable.reference import entity_references, render_page, systems
 from jobtable.store import Store
 from jobtable.systems.conversations.entities import CONVERSATION_INDEX
 
 app = new_group()
 
 
-class System(StrEnum):
-    """The systems that have tables."""
-
-    JOBS = "jobs"
-    RECEIPTS = "receipts"
-    LEGACY_RECEIPTS = "legacy-receipts"
-    JOURNEYS = "journeys"
-    CONVERSATIONS = "conversations"
-    ALBUMS = "albums"
-
-
 Systems = Annotated[
-    list[System] | None, typer.Option("--system", help="Only the tables of this system; may be given several times.")
+    list[str] | None, typer.Option("--system", help="Only the tables of this system; may be given several times.")
 ]
 ConversationIndex = Annotated[
     bool,
@@ -46,10 +34,12 @@ ConversationIndex = Annotated[
 ]
 
 
-def _chosen(systems: list[System] | None, modules: list[str] | None, conversation_index: bool = True) -> list[Table]:
+def _chosen(names: list[str] | None, modules: list[str] | None, conversation_index: bool = True) -> list[Table]:
     """The tables of the chosen systems and modules, each once; those of all systems where none is chosen."""
-    names = [system.value for system in systems or ()] if systems or modules else list(SYSTEMS)
-    chosen = {table.name: table for name in names for table in SYSTEMS[name]}
+    known = systems()
+    if unknown := set(names or ()) - set(known):
+        raise typer.BadParameter(f"no system {min(unknown)!r} is installed; choose from {', '.join(known)}")
+    chosen = {table.name: table for name in (names or (() if modules else known)) for table in known[name]}
     chosen |= {table.name: table for table in tables_of(modules)}
     if conversation_index:
         return list(chosen.values())

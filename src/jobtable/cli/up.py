@@ -1,4 +1,4 @@
-"""`jobtable up`: the whole product with one command: the server, a worker, and the watch over album executions."""
+"""`jobtable up`: the whole product with one command: the server, a worker, and the upkeep of the systems."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtable.cli.background import beside, watched
+from jobtable.cli.background import beside, kept_up
 from jobtable.cli.demo_progress import demonstrated
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.opening import services_of, wait_for_store
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import say
 from jobtable.connection import store_file, store_url
-from jobtable.demo import NEEDED_BY_ITS_JOBS
+from jobtable.demo import parts
 from jobtable.errors import SettingsError
 from jobtable.settings import Settings, without_secret
+from jobtable.system import declared
 
 if TYPE_CHECKING:  # needs an extra, and is slow to import
     from uvicorn import Server
 
 app = typer.Typer(rich_markup_mode=None)
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 60.0
-SYSTEM_QUEUES = ("journeys", "conversations", "albums")
-"""The queues of the systems' own jobs, which a worker of the whole product serves beside those of the settings."""
+
+
+def system_queues() -> list[str]:
+    """The queues of the systems' own jobs, which a worker of the whole product serves beside those of the settings."""
+    return [queue for _, queues in declared("queues") for queue in queues]
 
 
 @app.command()
@@ -70,8 +74,9 @@ def up(
 
 def _refuse_without_extras(*, demo: bool) -> None:
     # Each module of the first: other programs bring some of them along.
-    needed = {"web": ["fastapi", "jinja2", "plotly", "uvicorn"]}
-    needed |= {"conversations": ["sklearn"], "sweeps": ["optuna"]} if demo else {}
+    needed: dict[str, tuple[str, ...]] = {"web": ("fastapi", "jinja2", "plotly", "uvicorn")}
+    if demo:
+        needed |= {system.extra: system.needs for system, _ in declared("demo") if system.extra is not None}
     missing = [extra for extra, modules in needed.items() if None in map(find_spec, modules)]
     if missing:
         raise typer.BadParameter(f"this needs what is not installed: pip install 'jobtable[{','.join(missing)}]'")
@@ -102,13 +107,13 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         wait_for_store(settings)
         services = cleanup.enter_context(services_of(settings))
         server = server_on(create_app(services, settings))
-        preload = () if demo_folder is None else NEEDED_BY_ITS_JOBS
+        preload = [] if demo_folder is None else modules_of_demo()
         workers = _workers(settings, preload) if with_worker else None
         cleanup.enter_context(_ended_by_signals(server, workers))
         if workers is not None:
             cleanup.enter_context(workers)
             cleanup.enter_context(_kept_alive(workers))
-        cleanup.enter_context(watched(services))
+        cleanup.enter_context(kept_up(services))
         address = address_of(listening)
         say(f"Jobtable is at {address}  (data: {without_secret(settings.store)}; stop with Ctrl-C)")
         if demo_folder is not None:
@@ -119,8 +124,14 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
 
 
 def _workers(settings: Settings, preload: Sequence[str]) -> LocalWorkers:
-    queues = (*settings.queues, *SYSTEM_QUEUES)
+    queues = (*settings.queues, *system_queues())
     return LocalWorkers(settings, queues, slots=settings.slots, preload=preload, quiet=False)
+
+
+def modules_of_demo() -> list[str]:
+    """The modules of the tasks that the demonstration runs: a worker that imports them once starts each job fast."""
+    of_systems = [module for _, modules in declared("tasks") for module in modules]
+    return [*(module for part in parts() for module in part.modules), *of_systems]
 
 
 def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services, open_jobs
-from jobtable.cli.background import watched
+from jobtable.cli.background import kept_up
 from jobtable.cli.opening import wait_for_store
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import print_json, print_table, say
@@ -26,7 +26,7 @@ from jobtable.jobs.lifecycle.instances import InstanceInfo
 from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import open_objects
 from jobtable.settings import Settings, without_secret
-from jobtable.systems.albums.executions import QUEUE as ALBUMS
+from jobtable.system import declared
 
 app = typer.Typer(rich_markup_mode=None)
 _STDIN = 0
@@ -159,9 +159,10 @@ def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, 
 
 @contextmanager
 def _watching(settings: Settings) -> Iterator[None]:
-    """Look after album executions while their queue is served."""
-    if ALBUMS not in settings.queues or settings.server is not None:
+    """Run the upkeep of the systems whose queues are served."""
+    served = {queue for system, _ in declared("upkeep") for queue in system.queues} & set(settings.queues)
+    if not served or settings.server is not None:
         yield
         return
-    with Services.open(settings.store, settings.objects) as services, watched(services):
+    with Services.open(settings.store, settings.objects) as services, kept_up(services, served):
         yield

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from jobtable.errors import DefinitionError, TaskError, kind_and_text
+from jobtable.system import current_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -165,7 +166,7 @@ def resolve(path: str) -> Task:
     """The task that `module:function` names; imports the module. TaskError if there is no such task."""
     if not is_path(path):
         raise TaskError(f"{path!r} names no task: write module:function")
-    module_name, _, function_name = path.partition(":")
+    module_name, _, function_name = current_path(path).partition(":")
     _refuse_script(path, module_name)
     try:
         module = importlib.import_module(module_name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import LeaseLostError, NotFoundError, TaskError
@@ -22,8 +22,7 @@ from jobtable.remote.recording import ServerRecording, lease_of
 from jobtable.remote.server import Server, path_of
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
-from jobtable.systems.sweeps.desk import SweepDesk
-from jobtable.systems.sweeps.remote import ServerSweepDesk
+from jobtable.system import declared
 
 T = TypeVar("T")
 
@@ -31,8 +30,6 @@ LONGEST_MESSAGE = 10_000
 """How many characters of the message beside a task's progress a server takes."""
 LONGEST_REASON = 1_000
 """How many characters it takes of why a job is given back."""
-_DESKS: dict[Any, Callable[[Server, Jobs, Lease], Any]] = {SweepDesk: ServerSweepDesk}
-"""The desks that a server has; what asks at another one needs the store itself."""
 
 
 def open_work(url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> ServerWork:
@@ -62,8 +59,11 @@ class ServerWork(Jobs):
 
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         """What the tasks of a system ask for, asked of the server where it knows that desk."""
-        there = _DESKS.get(kind)
-        return kind(self, lease) if there is None else there(self._server, self, lease)
+        path = f"{kind.__module__}:{kind.__qualname__}"
+        for system, desks in declared("desks"):
+            if path in desks:
+                return cast("T", system.load(desks[path])(self._server, self, lease))
+        return kind(self, lease)
 
     def observer(self) -> LeaseObserver:
         """A watch that sees nobody."""

@@ -11,9 +11,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class AccessPattern:
-    """A question that a seed asks of its table, and the verb that answers it."""
+    """A question that a specification asks of a table, and the verb that answers it."""
 
-    seed: str
     title: str
     verb: str
     """The verb as it is called: Service.method."""
@@ -26,11 +25,11 @@ REGISTERED: list[AccessPattern] = []
 """Every access pattern of the modules that are imported."""
 
 
-def access_pattern(seed: str, title: str, *, index: str = "primary") -> Callable[[F], F]:
+def access_pattern(title: str, *, index: str = "primary") -> Callable[[F], F]:
     """Register a service's method as the verb of an access pattern; the method stays as it is."""
 
     def register(method: F) -> F:
-        REGISTERED.append(AccessPattern(seed, title, method.__qualname__, method.__module__, index))
+        REGISTERED.append(AccessPattern(title, method.__qualname__, method.__module__, index))
         return method
 
     return register

@@ -16,9 +16,6 @@ from jobtable.app import Services
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.objects import ObjectStore
-from jobtable.systems.albums.service import AlbumWorkflows
-from jobtable.systems.conversations.service import Conversations
-from jobtable.systems.journeys.service import Journeys
 from jobtable.web.guard import Caller
 
 T = TypeVar("T")
@@ -59,18 +56,6 @@ async def _queries(services: AllServices) -> JobQueries:
     return services.jobs.queries
 
 
-async def _journeys(services: AllServices) -> Journeys:
-    return services.journeys
-
-
-async def _conversations(services: AllServices) -> Conversations:
-    return services.conversations
-
-
-async def _albums(services: AllServices) -> AlbumWorkflows:
-    return services.albums
-
-
 async def _tokens(request: Request) -> Tokens:
     tokens: Tokens = request.app.state.tokens
     return tokens
@@ -81,10 +66,16 @@ TheStore = Annotated[stores.Store, Depends(_store)]
 TheObjects = Annotated[ObjectStore, Depends(_objects)]
 TheJobs = Annotated[Jobs, Depends(_jobs)]
 TheQueries = Annotated[JobQueries, Depends(_queries)]
-TheJourneys = Annotated[Journeys, Depends(_journeys)]
-TheConversations = Annotated[Conversations, Depends(_conversations)]
-TheAlbums = Annotated[AlbumWorkflows, Depends(_albums)]
 TheTokens = Annotated[Tokens, Depends(_tokens)]
+
+
+def service(kind: type[T]) -> Any:
+    """A dependency on a service of a system: `TheSweeps = Annotated[Sweeps, service(Sweeps)]`."""
+
+    async def get(services: AllServices) -> T:
+        return services.get(kind)
+
+    return Depends(get)
 
 
 class PageOf(BaseModel, Generic[T]):

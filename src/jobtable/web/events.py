@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from pydantic_core import to_json
 
 from jobtable.jobs.stored.entities import Instance, Job, Queue, main
+from jobtable.model import Selection, Table
 from jobtable.store.changes import Change
-from jobtable.systems.albums.entities import workflows
-from jobtable.systems.journeys.entities import journeys
+from jobtable.system import declared
 from jobtable.web.durations import duration_text
 
 _MOST_TOLD = 200
@@ -32,27 +34,57 @@ _JOB_FIELDS = {
 }
 
 
-def topics_of(change: Change) -> Iterator[str]:
-    """The topics of a change, told by its keys, so that what nobody looks at is not decoded.
+@dataclass(frozen=True)
+class LiveTopics:
+    """What a viewer can look at: the topics of the changes of some tables.
 
-    jobs            every job           job:ID        a job and everything under it
-    queues          queues, workers     journey:ID    a journey and everything under it
-    executions      album executions, their tasks and metrics
+    `names` are topics without an id. `with_id` are those of one thing, as in `job:ID`, each with the key of that thing.
     """
+
+    tables: tuple[Table, ...]
+    topics_of: Callable[[Change], Iterable[str]]
+    """The topics of a change, told by its keys, so that a change that nobody looks at is not decoded."""
+    names: tuple[str, ...] = ()
+    with_id: Mapping[str, Callable[[str], Selection[Any]]] = field(default_factory=dict)
+
+    def in_keys(self, topic: str) -> str:
+        """Return a topic with its id as keys have it."""
+        kind, _, given = topic.partition(":")
+        return f"{kind}:{id_in(self.with_id[kind](given).equal)}" if given else topic
+
+
+def id_in(key: Mapping[str, Any]) -> str:
+    """The id in a partition key, as in `JOB#5f3c`."""
+    return str(key["PK"]["S"]).partition("#")[2]
+
+
+def _topics_of_jobs(change: Change) -> Iterator[str]:
+    """jobs: every job; job:ID: a job and everything under it; queues: queues and workers."""
     item = change.new_item or change.old_item or {}
-    if change.table is main:
-        kind, _, rest = item["PK"]["S"].partition("#")
-        if kind == "JOB":
-            yield f"job:{rest}"
-        if change.is_of(Job):
-            yield "jobs"
-        elif change.is_of(Queue, Instance):
-            yield "queues"
-    elif change.table is journeys:
-        yield "journeys"
-        yield f"journey:{item['PK']['S'].partition('#')[2]}"
-    elif change.table is workflows:
-        yield "executions"
+    if item["PK"]["S"].startswith("JOB#"):
+        yield f"job:{id_in(item)}"
+    if change.is_of(Job):
+        yield "jobs"
+    elif change.is_of(Queue, Instance):
+        yield "queues"
+
+
+_JOBS = LiveTopics(
+    (main,), _topics_of_jobs, ("overview", "jobs", "queues"), {"job": lambda given: Job.key(job_id=given)}
+)
+
+
+@cache
+def all_topics() -> tuple[LiveTopics, ...]:
+    """The topics of the jobs, and of every system that has some."""
+    return (_JOBS, *(system.load(path) for system, path in declared("live")))
+
+
+def topics_of(change: Change) -> Iterator[str]:
+    """The topics of a change."""
+    for topics in all_topics():
+        if change.table in topics.tables:
+            yield from topics.topics_of(change)
 
 
 def encode_changes(topic: str, changes: list[Change]) -> bytes:

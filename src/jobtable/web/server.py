@@ -19,13 +19,11 @@ from jobtable.access.tokens import Tokens
 from jobtable.app import Services
 from jobtable.errors import DefinitionError, SettingsError
 from jobtable.files import allow_open_files
-from jobtable.jobs.stored.entities import main
 from jobtable.settings import Settings
-from jobtable.systems.albums.entities import workflows
-from jobtable.systems.journeys.entities import journeys
 from jobtable.web import health, static_files
 from jobtable.web.api import add_api
 from jobtable.web.connections import MOST_FILES, HeldConnections
+from jobtable.web.events import all_topics
 from jobtable.web.guard import ANYONE, Guard, GuardedRoute, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.idempotency import Answers
@@ -51,10 +49,9 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     A token is demanded where the settings ask for it, and always where others than this machine can reach it.
     """
     store = services.store
-    # Each creates its tables where they are missing and may be created.
-    for system in ("jobs", "journeys", "conversations", "albums"):
-        getattr(services, system)
-    feed = LiveFeed(store, (main, journeys, workflows), {"overview": lambda: overview_event(services)})
+    services.prepare_all()
+    tables = [table for topics in all_topics() for table in topics.tables]
+    feed = LiveFeed(store, tables, {"overview": lambda: overview_event(services)})
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -95,9 +92,11 @@ def refuse_routes_without_rule(app: FastAPI) -> None:
     for route in iter_route_contexts(app.routes):
         rule = rule_of(route.endpoint)
         if rule is None:
-            raise DefinitionError(f"the route {route.path} says not who may use it: mark its function with @allow(...)")
+            raise DefinitionError(f"route {route.path} has no access rule; add @allow(...)")
         if rule is not ANYONE and not isinstance(route.original_route, GuardedRoute):
-            raise DefinitionError(f"the route {route.path} lets everybody in: give its router route_class=GuardedRoute")
+            raise DefinitionError(
+                f"route {route.path} lets everybody in; create its router with route_class=GuardedRoute"
+            )
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -12,6 +12,7 @@ from importlib import resources
 from fastapi import APIRouter, Request, Response
 
 from jobtable.errors import DefinitionError
+from jobtable.system import declared
 from jobtable.web.guard import ANYONE, PageRoute, allow
 from jobtable.web.problems import Refused
 
@@ -37,10 +38,17 @@ class StaticFile:
 
 @lru_cache
 def static_files() -> dict[str, StaticFile]:
-    """Every file that is served, by name; what is not here does not exist."""
-    folder = resources.files("jobtable.web") / "static"
-    own = {file.name: _read(file.name, "jobtable.web", "static") for file in folder.iterdir() if file.is_file()}
-    return own | {name: _read(name, *place) for name, place in _PLACES.items()}
+    """Every file that is served, by name; those of a system are under its name. What is not here does not exist."""
+    found = {name: _read(name, *place) for name, place in _PLACES.items()} | _in_package("jobtable.web")
+    for system, package in declared("web"):
+        found |= {f"{system.name}/{name}": file for name, file in _in_package(package).items()}
+    return found
+
+
+def _in_package(package: str) -> dict[str, StaticFile]:
+    folder = resources.files(package) / "static"
+    names = [file.name for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+    return {name: _read(name, package, "static") for name in names}
 
 
 def _read(name: str, package: str, folder: str) -> StaticFile:
@@ -65,7 +73,7 @@ def static_url(name: str) -> str:
     return f"/static/{version()}/{name}"
 
 
-@router.get("/static/{asked}/{name}")
+@router.get("/static/{asked}/{name:path}")
 @allow(ANYONE)
 def get_static_file(request: Request, asked: str, name: str) -> Response:
     """One file of the pages."""

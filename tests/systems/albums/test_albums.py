@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.access_patterns.albums import DURABLE, STEP, album, at, execution, metrics, task
+from tests.systems.albums.access_patterns import DURABLE, STEP, album, at, execution, metrics, task
 
 from jobtable.errors import ConditionFailedError, NotFoundError
 from jobtable.store import Store

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.access_patterns.albums import DURABLE, execution, task
 from tests.clouds import BusyItems
 from tests.jobs.engines import DisturbedBackend
 from tests.running import jobs_in_memory, run_again, run_jobs, run_task
 from tests.systems.albums import workflows as flows
+from tests.systems.albums.access_patterns import DURABLE, execution, task
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.access_patterns.albums import DURABLE, START, STEP, execution
+from tests.systems.albums.access_patterns import DURABLE, START, STEP, execution
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.store import Store

@@ -7,19 +7,19 @@ import re
 from collections.abc import Callable
 
 import pytest
-from tests.access_patterns.albums import DURABLE, STEP, at, metrics, task
 from tests.running import run_jobs
+from tests.systems.albums.access_patterns import DURABLE, STEP, at, metrics, task
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
 from jobtable.systems.albums.entities import TaskStatus, WorkflowType
 from jobtable.systems.albums.example import PATHS
-from jobtable.systems.albums.executions import QUEUE
+from jobtable.systems.albums.executions import QUEUE, Executions
 from jobtable.systems.albums.web import pages
 
 
 def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
-    executions = guarded.services.album_executions
+    executions = guarded.services.get(Executions)
     execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], b"nothing", "shelf.txt").execution_id
     full, reader = guarded.client(Role.FULL), guarded.client(Role.READ)
     at = f"/api/v1/executions/{execution_id}"
@@ -41,7 +41,7 @@ def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
 
 def test_an_execution_that_waits_for_a_person_leads_to_the_question(serve: Callable[..., Served]) -> None:
     served = serve(require_token=True)
-    executions = served.services.album_executions
+    executions = served.services.get(Executions)
     shelf = b"Radiohead - OK Computer (1997)\n"
     execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
     run_jobs(served.services.jobs, QUEUE)
@@ -53,7 +53,7 @@ def test_an_execution_that_waits_for_a_person_leads_to_the_question(serve: Calla
 
 def test_what_albums_were_found_in_is_shown_and_missed_where_it_is_gone(serve: Callable[..., Served]) -> None:
     served = serve()
-    executions, client = served.services.album_executions, served.client()
+    executions, client = served.services.get(Executions), served.client()
     shelf = b"Radiohead - <OK Computer> (1997)\n"
     execution = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt")
     run_jobs(served.services.jobs, QUEUE)
@@ -74,7 +74,7 @@ def test_a_long_question_is_answered_and_a_refused_answer_leaves_its_token_as_it
     serve: Callable[..., Served],
 ) -> None:
     served = serve(require_token=True)
-    executions, full = served.services.album_executions, served.client(Role.FULL)
+    executions, full = served.services.get(Executions), served.client(Role.FULL)
     shelf = "".join(f"Artist {number} - Album (1997)\n" for number in range(300)).encode()
     execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
     run_jobs(served.services.jobs, QUEUE)
@@ -124,4 +124,4 @@ def test_a_day_with_very_many_executions_is_not_counted_for_the_page(
     for number in range(2):
         assert ("too many executions" in client.get("/executions").text) == (number == 1)
         for _ in range(2):
-            guarded.services.album_executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], b"nothing", "shelf.txt")
+            guarded.services.get(Executions).start(PATHS[WorkflowType.STEP_FUNCTIONS], b"nothing", "shelf.txt")

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from tests.access_patterns.albums import DURABLE
-from tests.access_patterns.albums import execution as stored_execution
 from tests.interruptions import dies_after
 from tests.running import run_again, run_jobs
 from tests.systems.albums import workflows as flows
+from tests.systems.albums.access_patterns import DURABLE
+from tests.systems.albums.access_patterns import execution as stored_execution
 from tests.systems.albums.test_executions import path, state, waiting
 
 from jobtable.errors import ConflictError, JobStateError, NotFoundError

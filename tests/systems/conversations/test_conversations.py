@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from tests.access_patterns.conversations import results
+from tests.systems.conversations.access_patterns import results
 
 from jobtable.errors import ValueRefusedError
 from jobtable.store import Store

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.access_patterns.journeys import execution, journey, log
 from tests.clouds import LateIndexes
 from tests.interruptions import dies_after
+from tests.systems.journeys.access_patterns import execution, journey, log
 from tests.systems.journeys.stages import Scripted, script
 from tests.systems.journeys.worlds import World, stage, world_on
 

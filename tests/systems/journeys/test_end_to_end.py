@@ -9,20 +9,22 @@ from pathlib import Path
 
 import boto3
 import pytest
-from tests.access_patterns.journeys import journey
+from tests.systems.journeys.access_patterns import journey
 
 from jobtable.app import Services, open_jobs
 from jobtable.jobs.stored.entities import main
 from jobtable.jobs.worker.worker import Worker
 from jobtable.store.backend import Item
 from jobtable.systems.journeys import aggregates
+from jobtable.systems.journeys.backups import JourneyBackups
 from jobtable.systems.journeys.entities import JobExecution, journeys
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.example.rules import example_rules
 from jobtable.systems.journeys.locations import key_of
 from jobtable.systems.journeys.parts import ExecutionStatus, JourneyConfiguration, JourneyStatus
 from jobtable.systems.journeys.raw_items import position
-from jobtable.systems.journeys.runner import QUEUE
+from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.stage import Stage
 from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
@@ -51,26 +53,28 @@ def test_a_journey_runs_is_exported_wiped_and_imported(urls: tuple[str, str], tm
         created = journey("J1").replace(parameters={"source": str(tmp_path / "catalogue.db"), "batchRows": 25})
         now = services.store.clock.now()
         rules = example_rules("J1", "ada", now)
-        services.journeys.create_journey(created, DEFAULT_TEMPLATE.stages("J1", now), rules)
-        services.journey_runner.run("J1")
+        services.get(Journeys).create_journey(created, DEFAULT_TEMPLATE.stages("J1", now), rules)
+        services.get(JourneyRunner).run("J1")
         # The jobs that look after the end of each stage are small, and run in the worker's own process.
         report = Worker(partial(open_jobs, *urls), [QUEUE], mode="inline", until_empty=True).run()
         assert (report.completed, report.runs) == (12, 12)
-        done = services.journeys.get_journey("J1")
+        done = services.get(Journeys).get_journey("J1")
         assert (done.status, done.overall_progress) == (JourneyStatus.COMPLETED, 100)
-        executions = list(services.journeys.list_executions("J1"))
-        assert done.aggregates == aggregates.recount(executions, services.journeys.list_rules("J1"))
+        executions = list(services.get(Journeys).list_executions("J1"))
+        assert done.aggregates == aggregates.recount(executions, services.get(Journeys).list_rules("J1"))
         for execution in executions:
-            for record in services.journeys.list_job_reports(execution.job_id):
+            for record in services.get(Journeys).list_job_reports(execution.job_id):
                 assert record.metrics is not None
                 assert services.objects.head(key_of(record.s3_location)).sha256 == record.metrics.sha256
-            for location in {entry.s3_location or "" for entry in services.journeys.list_job_logs(execution.job_id)}:
+            for location in {
+                entry.s3_location or "" for entry in services.get(Journeys).list_job_logs(execution.job_id)
+            }:
                 assert services.objects.head(key_of(location)).size > 0
         _check_backup(services, tmp_path / "j.zip")
 
 
 def _check_backup(services: Services, path: Path) -> None:
-    backups = services.journey_backups
+    backups = services.get(JourneyBackups)
     items, of_jobs = list(backups.list_items("J1")), _items_of_jobs(services)
     objects = {found.key: services.objects.get(found.key) for found in services.objects.list()}
     assert all(services.is_referenced(key) for key in objects)
@@ -108,9 +112,9 @@ def test_a_stage_that_takes_too_long_fails_with_the_reason(tmp_path: Path, monke
         url = f"file:{tmp_path / f'{seconds}.db'}"
         with Services.open(url) as services:
             execution = _timed_out(services, url, seconds)
-            assert services.journeys.get_journey("J1").status is JourneyStatus.FAILED
+            assert services.get(Journeys).get_journey("J1").status is JourneyStatus.FAILED
             assert f"timeout: it ran longer than {seconds} s" in (execution.error_message or "")
-            assert services.journeys.get_journey("J1").aggregates == aggregates.recount([execution], [])
+            assert services.get(Journeys).get_journey("J1").aggregates == aggregates.recount([execution], [])
         if execution.steps:
             break
     assert execution.steps[0].status is ExecutionStatus.FAILED
@@ -121,8 +125,8 @@ def _timed_out(services: Services, url: str, seconds: int) -> JobExecution:
     configuration = JourneyConfiguration(timeout=seconds, retry_attempts=0)
     template = DEFAULT_TEMPLATE.replacing("tmf_mapping", Hanging)
     stages = [each for each in template.stages("J1", services.store.clock.now()) if each.order == 3]
-    services.journeys.create_journey(journey("J1").replace(configuration=configuration), stages)
-    services.journey_runner.run("J1")
+    services.get(Journeys).create_journey(journey("J1").replace(configuration=configuration), stages)
+    services.get(JourneyRunner).run("J1")
     Worker(partial(open_jobs, url), [QUEUE], mode="inline", until_empty=True).run()
-    (execution,) = services.journeys.list_executions("J1")
+    (execution,) = services.get(Journeys).list_executions("J1")
     return execution

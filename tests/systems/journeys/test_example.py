@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.access_patterns.journeys import START, journey, rule
+from tests.systems.journeys.access_patterns import START, journey, rule
 from tests.systems.journeys.worlds import World, world_on
 
 from jobtable.embedded import EmbeddedBackend

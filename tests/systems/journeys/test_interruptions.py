@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.access_patterns.journeys import journey, rule
 from tests.interruptions import Fault, Surroundings, Verb, check_repetition, dies_after, interleaved
+from tests.systems.journeys.access_patterns import journey, rule
 from tests.systems.journeys.stages import fail, script
 from tests.systems.journeys.worlds import World, stage
 

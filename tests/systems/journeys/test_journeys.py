@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.access_patterns.journeys import START, execution, journey, log, rule
+from tests.systems.journeys.access_patterns import START, execution, journey, log, rule
 
 from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError, ValueRefusedError
 from jobtable.store import Store

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.access_patterns.journeys import START
+from tests.systems.journeys.access_patterns import START
 from tests.systems.journeys.stages import die, script
 from tests.systems.journeys.worlds import World, world_on
 

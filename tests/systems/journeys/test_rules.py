@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.access_patterns.journeys import START, rule
+from tests.systems.journeys.access_patterns import START, rule
 from tests.systems.journeys.stages import script
 from tests.systems.journeys.worlds import World, stage
 

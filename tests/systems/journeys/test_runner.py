@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.access_patterns.journeys import journey
 from tests.interruptions import dies_after
 from tests.jobs.engines import DisturbedBackend
 from tests.running import NEVER
+from tests.systems.journeys.access_patterns import journey
 from tests.systems.journeys.stages import Killed, Scripted, die, fail, fail_passingly, script
 from tests.systems.journeys.worlds import World, stage, world_on
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.access_patterns.journeys import START, journey
 from tests.running import NEVER
+from tests.systems.journeys.access_patterns import START, journey
 from tests.systems.journeys.stages import Killed, Scripted, script
 
 from jobtable.jobs.engine import Jobs

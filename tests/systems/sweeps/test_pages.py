@@ -176,7 +176,7 @@ def test_a_sweep_of_which_nothing_runs_says_why(serve: Callable[..., Served]) ->
 
 def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[..., Served]) -> None:
     served = serve()
-    sweeps = served.services.sweeps
+    sweeps = served.services.get(Sweeps)
     for sweep_id in ("going", "staying"):
         sweeps.submit(SWEEP, sweep_id=sweep_id)
     served.services.jobs.store.delete(JobGates.key(job_id="going"))

@@ -21,13 +21,14 @@ from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.worker.worker import Worker
 from jobtable.remote.work import ServerWork, open_work
 from jobtable.systems.sweeps.desk import SweepDesk
+from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.systems.sweeps.trials import find_rungs
 
 
 def run_far(served: Served, sweep: Sweep, **options: Any) -> list[Any]:
     """Submit a sweep to the server, and let a worker elsewhere do all the rest."""
-    sweeps = served.services.sweeps
+    sweeps = served.services.get(Sweeps)
     sweep_id = sweeps.submit(sweep).job_id
     opener = partial(open_work, served.url, served.token(Role.WORKER))
     Worker(opener, [sweep.queue], until_empty=True, **options).run()
@@ -54,7 +55,7 @@ def test_trials_of_very_many_steps_are_compared_elsewhere_as_here(served: Served
     asha = {"name": "asha", "first_epoch": 1_000, "factor": 99_999}
     sweep = plane(sweep_tasks.take_steps, stopper=asha, trials=2, generation_size=1, queue="steps")
     assert [status for _, status, _ in run_far(served, sweep, mode="inline")] == [Status.COMPLETED] * 2
-    parent = served.services.sweeps.list_sweeps().first()
+    parent = served.services.get(Sweeps).list_sweeps().first()
     assert parent is not None
     rungs = [rung for rung, _ in find_rungs(served.services.store, parent.job_id, "loss")]
     assert rungs == [1_000, 1_000, 99_999_000, 99_999_000]
@@ -76,7 +77,7 @@ def test_trials_are_compared_with_whoever_is_there_and_put_in_order(served: Serv
 
 def claim_trial(served: Served, work: ServerWork, queue: str) -> Lease:
     """The first trial of a new sweep, held by a worker elsewhere."""
-    served.services.sweeps.submit(plane(stopper={**ASHA, "peers": "now"}, trials=3, queue=queue))
+    served.services.get(Sweeps).submit(plane(stopper={**ASHA, "peers": "now"}, trials=3, queue=queue))
     (planning,) = work.claim(queue, limit=1, instance_id="far", lease_seconds=60)
     assert work.desk(SweepDesk, planning).plan(is_inline=True) == 3
     (trial,) = work.claim(queue, limit=1, instance_id="far", lease_seconds=60)

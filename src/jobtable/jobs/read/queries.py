@@ -41,7 +41,7 @@ class JobQueries:
 
     # --- jobs -------------------------------------------------------------------------------------------------------
 
-    @access_pattern("000", "Get a job")
+    @access_pattern("Get a job")
     def get_job(self, job_id: str) -> Job:
         """The job, or NotFoundError."""
         return self._store.get(Job.key(job_id=job_id))
@@ -52,27 +52,27 @@ class JobQueries:
         while some := list(islice(left, _READ_TOGETHER)):
             yield from self._store.batch_get(Job.key(job_id=each) for each in some)
 
-    @access_pattern("001", "All information about a specific job")
+    @access_pattern("All information about a specific job")
     def list_everything(self, job_id: str) -> Query[Entity]:
         """The job and every item under it, each as what it is, by one query."""
         return self._store.collection(Job.key(job_id=job_id))
 
-    @access_pattern("001", "Query jobs by status", index="GSI1")
+    @access_pattern("Query jobs by status", index="GSI1")
     def list_jobs_by_status(self, status: Status, *, newest_first: bool = False) -> Query[Job]:
         """The jobs with a status, by creation."""
         return self._store.query(Job.by_status(status=status), newest_first=newest_first)
 
-    @access_pattern("000", "Query jobs by user", index="GSI2")
+    @access_pattern("Query jobs by user", index="GSI2")
     def list_jobs_by_user(self, user: str, *, newest_first: bool = False) -> Query[Job]:
         """The jobs that a user has created, by creation."""
         return self._store.query(Job.by_user(created_by=user), newest_first=newest_first)
 
-    @access_pattern("000", "List all jobs", index="GSITYPE")
+    @access_pattern("List all jobs", index="GSITYPE")
     def list_jobs(self) -> Query[Job]:
         """All jobs, in no order."""
         return self._store.query(Job.by_type())
 
-    @access_pattern("003", "Job tree: the children of a job", index="GSI3")
+    @access_pattern("Job tree: the children of a job", index="GSI3")
     def list_children(self, job: Job | str) -> Query[Job]:
         """The jobs whose parent this one is, by creation. Of an id the job is read first."""
         job = self.get_job(job) if isinstance(job, str) else job
@@ -82,114 +82,114 @@ class JobQueries:
         """The jobs whose parent this one is, but for which it does not wait, as they are now."""
         return self._store.query(JobChild.key(job_id=job.job_id))
 
-    @access_pattern("003", "Job tree: all jobs under a root", index="GSI3")
+    @access_pattern("Job tree: all jobs under a root", index="GSI3")
     def list_descendants(self, root_job_id: str) -> Query[Job]:
         """All jobs of a tree but its root, by parent and then by creation."""
         return self._store.query(Job.in_tree(root_job_id=root_job_id))
 
     # --- what stands under a job ------------------------------------------------------------------------------------
 
-    @access_pattern("001", "Complete status history of a job")
+    @access_pattern("Complete status history of a job")
     def list_statuses(self, job_id: str, *, newest_first: bool = False) -> Query[JobStatus]:
         """The status history of a job, oldest first."""
         return self._store.query(JobStatus.key(job_id=job_id), newest_first=newest_first)
 
-    @access_pattern("001", "Get the most recent status update")
+    @access_pattern("Get the most recent status update")
     def find_latest_status(self, job_id: str) -> JobStatus | None:
         """The last change of a job's status, or None."""
         return self.list_statuses(job_id, newest_first=True).first()
 
-    @access_pattern("000", "Status changes of all jobs by status", index="GSI1")
+    @access_pattern("Status changes of all jobs by status", index="GSI1")
     def list_statuses_by_status(self, status: Status) -> Query[JobStatus]:
         """Every change to a status, of any job, oldest first."""
         return self._store.query(JobStatus.by_status(status=status))
 
-    @access_pattern("000", "All metrics of a job")
-    @access_pattern("000", "Find all metrics for a sweep")
-    @access_pattern("001", "Get all metrics from the last hour")
+    @access_pattern("All metrics of a job")
+    @access_pattern("Find all metrics for a sweep")
+    @access_pattern("Get all metrics from the last hour")
     def list_metrics(self, job_id: str, *, since: datetime | None = None) -> Query[JobMetric]:
         """All metrics of a job, or of a sweep's children, by name and then by time; with `since`, reads all as well."""
         where = None if since is None else JobMetric.timestamp > since
         return self._store.query(JobMetric.key(job_id=job_id), where=where)
 
-    @access_pattern("001", "Get the values of a metric from the last hour")
+    @access_pattern("Get the values of a metric from the last hour")
     def list_metric(self, job_id: str, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
         """The values of one metric of a job, oldest first; only those behind `since` where it is given."""
         return self._store.query(JobMetric.key(job_id=job_id, metric_name=metric_name), after=since)
 
-    @access_pattern("000", "A metric over all jobs by time", index="GSI1")
+    @access_pattern("A metric over all jobs by time", index="GSI1")
     def list_metric_of_all_jobs(self, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
         """The values of a metric of every job, oldest first; only those behind `since` where it is given."""
         return self._store.query(JobMetric.by_name(metric_name=metric_name), after=since)
 
-    @access_pattern("000", "A metric over all jobs by job", index="GSI2")
+    @access_pattern("A metric over all jobs by job", index="GSI2")
     def list_metric_by_job(self, metric_name: str, job_id: str | None = None) -> Query[JobMetric]:
         """The values of a metric, job by job; of one job where it is given."""
         if job_id is None:
             return self._store.query(JobMetric.by_name_and_job(metric_name=metric_name))
         return self._store.query(JobMetric.by_name_and_job(metric_name=metric_name, job_id=job_id))
 
-    @access_pattern("000", "Checkpoints of a job")
+    @access_pattern("Checkpoints of a job")
     def list_checkpoints(self, job_id: str, *, newest_first: bool = False) -> Query[JobCheckpoint]:
         """The checkpoints of a job, oldest first."""
         return self._store.query(JobCheckpoint.key(job_id=job_id), newest_first=newest_first)
 
-    @access_pattern("000", "Checkpoints of all jobs", index="GSI1")
+    @access_pattern("Checkpoints of all jobs", index="GSI1")
     def list_checkpoints_of_all_jobs(self) -> Query[JobCheckpoint]:
         """Every checkpoint, by job and then by time."""
         return self._store.query(JobCheckpoint.by_job())
 
-    @access_pattern("000", "Logs of a job")
+    @access_pattern("Logs of a job")
     def list_logs(self, job_id: str, *, newest_first: bool = False, limit: int | None = None) -> Query[JobLog]:
         """The log lines of a job, oldest first."""
         return self._store.query(JobLog.key(job_id=job_id), newest_first=newest_first, limit=limit)
 
-    @access_pattern("000", "Logs of all jobs", index="GSI1")
+    @access_pattern("Logs of all jobs", index="GSI1")
     def list_logs_of_all_jobs(self) -> Query[JobLog]:
         """Every log line, by job and then by time."""
         return self._store.query(JobLog.by_job())
 
-    @access_pattern("000", "Resources of a job")
+    @access_pattern("Resources of a job")
     def list_resources(self, job_id: str) -> Query[JobResource]:
         """The resources that a job holds or held."""
         return self._store.query(JobResource.key(job_id=job_id))
 
-    @access_pattern("000", "Jobs of a resource", index="GSI1")
+    @access_pattern("Jobs of a resource", index="GSI1")
     def list_uses_of_resource(self, resource_id: str) -> Query[JobResource]:
         """Every use of a resource by a job."""
         return self._store.query(JobResource.by_resource(resource_id=resource_id))
 
-    @access_pattern("000", "All resources", index="GSI1")
+    @access_pattern("All resources", index="GSI1")
     def list_uses_of_resources(self) -> Query[JobResource]:
         """Every use of any resource by a job, resource by resource."""
         return self._store.query(JobResource.by_resource())
 
     # --- dependencies and sweeps ------------------------------------------------------------------------------------
 
-    @access_pattern("001", "What jobs does job X depend on?", index="GSI1")
+    @access_pattern("What jobs does job X depend on?", index="GSI1")
     def list_dependencies(self, job_id: str) -> Query[JobDependency]:
         """What a job waits for."""
         return self._store.query(JobDependency.by_dependent(job_id=job_id))
 
-    @access_pattern("001", "What jobs depend on job X?", index="GSI2")
-    @access_pattern("000", "Find all jobs in a sweep", index="GSI2")
+    @access_pattern("What jobs depend on job X?", index="GSI2")
+    @access_pattern("Find all jobs in a sweep", index="GSI2")
     def list_dependents(self, job_id: str) -> Query[JobDependency]:
         """What waits for a job; of a sweep: its children."""
         return self._store.query(JobDependency.by_dependency(dependency_job_id=job_id))
 
-    @access_pattern("000", "Find best-performing configuration", index="GSI3")
+    @access_pattern("Find best-performing configuration", index="GSI3")
     def find_best_metric(self, sweep_id: str, metric_name: str, *, highest: bool = False) -> JobMetric | None:
         """The lowest (or highest) value of a metric over a sweep, with the child that reported it, or None."""
         values = JobMetric.by_value(job_id=sweep_id, metric_name=metric_name)
         return next(iter(self._store.query(values, newest_first=highest, limit=1)), None)
 
-    @access_pattern("000", "Early stopping of poorly performing jobs")
+    @access_pattern("Early stopping of poorly performing jobs")
     def list_reports_of_epoch(self, sweep_id: str, metric_name: str, epoch: int) -> Query[JobMetric]:
         """What the children of a sweep reported of a metric after an epoch, oldest first, to compare them."""
         reports = JobMetric.key(job_id=sweep_id, metric_name=metric_name)
         return self._store.query(reports, where=JobMetric.epoch == epoch)
 
-    @access_pattern("000", "Resume incomplete sweep", index="GSI2")
+    @access_pattern("Resume incomplete sweep", index="GSI2")
     def list_unfinished_children(self, sweep_id: str) -> Iterator[Job]:
         """The children of a sweep that are not COMPLETED, read as they are asked for."""
         return self.find_unfinished(self.list_dependents(sweep_id))
@@ -199,29 +199,29 @@ class JobQueries:
         jobs = self.read_jobs(edge.job_id for edge in edges)
         return (job for job in jobs if job is not None and job.status is not Status.COMPLETED)
 
-    @access_pattern("000", "Queue jobs of a sweep")
+    @access_pattern("Queue jobs of a sweep")
     def list_queued_of_sweep(self, queue_name: str, sweep_id: str) -> Query[QueueJob]:
         """The jobs of a sweep in a queue."""
         return self._store.query(QueueJob.key(queue_name=queue_name), where=QueueJob.sweep_id == sweep_id)
 
     # --- instances and queues ---------------------------------------------------------------------------------------
 
-    @access_pattern("000", "Get an instance")
+    @access_pattern("Get an instance")
     def get_instance(self, instance_id: str) -> Instance:
         """The instance, or NotFoundError."""
         return self._store.get(Instance.key(instance_id=instance_id))
 
-    @access_pattern("001", "Instances by status", index="GSI1")
+    @access_pattern("Instances by status", index="GSI1")
     def list_instances_by_status(self, status: InstanceStatus) -> Query[Instance]:
         """The instances with a status."""
         return self._store.query(Instance.by_status(status=status))
 
-    @access_pattern("001", "Which jobs does an instance run")
+    @access_pattern("Which jobs does an instance run")
     def list_jobs_of_instance(self, instance_id: str) -> Query[InstanceJob]:
         """The jobs that an instance runs or ran."""
         return self._store.query(InstanceJob.key(instance_id=instance_id))
 
-    @access_pattern("001", "Which instances run a job", index="GSI1")
+    @access_pattern("Which instances run a job", index="GSI1")
     def list_instances_of_job(self, job_id: str) -> Query[InstanceJob]:
         """The instances that run or ran a job."""
         return self._store.query(InstanceJob.by_job(job_id=job_id))
@@ -232,17 +232,17 @@ class JobQueries:
         found = (*self.list_instances_of_job(job_id), *self._store.batch_get(named))
         return list({run.instance_id: run for run in found if run is not None}.values())
 
-    @access_pattern("000", "All queues", index="GSI1")
+    @access_pattern("All queues", index="GSI1")
     def list_queues(self) -> Query[Queue]:
         """All queues, by name."""
         return self._store.query(Queue.by_name())
 
-    @access_pattern("000", "Get a queue")
+    @access_pattern("Get a queue")
     def get_queue(self, queue_name: str) -> Queue:
         """The queue, or NotFoundError."""
         return self._store.get(Queue.key(queue_name=queue_name))
 
-    @access_pattern("000", "Jobs of a queue")
+    @access_pattern("Jobs of a queue")
     def list_jobs_of_queue(self, queue_name: str) -> Query[QueueJob]:
         """The jobs in a queue, in no order that means something."""
         return self._store.query(QueueJob.key(queue_name=queue_name))
@@ -253,12 +253,12 @@ class JobQueries:
             return None
         return self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
 
-    @access_pattern("000", "Queues of a job", index="GSI1")
+    @access_pattern("Queues of a job", index="GSI1")
     def list_queues_of_job(self, job_id: str) -> Query[QueueJob]:
         """The queues that a job is in."""
         return self._store.query(QueueJob.by_job(job_id=job_id))
 
-    @access_pattern("000", "The next jobs of a queue", index="GSI3")
+    @access_pattern("The next jobs of a queue", index="GSI3")
     def list_ready(self, queue_name: str, *, limit: int | None = None) -> Query[QueueJob]:
         """The jobs of a queue that can be claimed: the most urgent first, and of those the oldest."""
         return self._store.query(QueueJob.ready(queue_name=queue_name), limit=limit)

@@ -186,21 +186,6 @@ class JobChild(Entity, table=main, type="JOB_CHILD"):
     child_job_id: str
 
 
-class SweepEntry(Entity, table=main, type="SWEEP"):
-    """A sweep in the list of all sweeps. The parent job with the same id is the sweep itself."""
-
-    key = Key("JOB#{job_id}", "SWEEP")
-    by_creation = Key("SWEEP", "CREATED#{created_at}", index="GSI1")
-
-    job_id: str
-    name: str
-    created_at: Timestamp
-    created_by: str
-    objective: str
-    direction: Literal["minimize", "maximize"]
-    trial_count: Attr[Count]
-
-
 class DependencyGraph(Entity, table=main, type="DEPENDENCY_GRAPH"):
     """Counts the edges that were added between jobs that were there already, so that no two are added unseen."""
 

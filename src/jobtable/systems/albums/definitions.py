@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from jobtable.errors import DefinitionError, kind_and_text
+from jobtable.system import current_path
 from jobtable.systems.albums.entities import ValidationTask, WorkflowType
 
 FAIL = "fail"
@@ -138,7 +139,7 @@ def load_sender(path: str) -> Callable[[ValidationTask, str], object]:
 
 
 def _load(path: str, what: str) -> Any:
-    module_name, _, name = path.partition(":")
+    module_name, _, name = current_path(path).partition(":")
     try:
         return getattr(importlib.import_module(module_name), name)
     except (Exception, SystemExit) as error:  # whatever a module raises while it is imported

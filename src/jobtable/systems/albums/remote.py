@@ -67,6 +67,9 @@ class ServerAnswers(Answers):
 class ServerWatch(Watch):
     """The watch over the executions of a server, which keeps it itself."""
 
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs)
+
     def expire_due(self) -> Sweep:
         """Nothing is due here."""
         return Sweep()

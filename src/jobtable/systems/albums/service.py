@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
+from typing import Self
 
 from jobtable.errors import NotFoundError
+from jobtable.jobs.engine import Jobs
 from jobtable.model import Entity
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
@@ -56,18 +58,23 @@ class AlbumWorkflows:
         self._store = store
         self._make_token = make_token
 
+    @classmethod
+    def of(cls, jobs: Jobs) -> Self:
+        """Make it over the store of the jobs."""
+        return cls(jobs.store)
+
     # --- executions -------------------------------------------------------------------------------------------------
 
     def add_execution(self, execution: Execution) -> None:
         """Store a new execution, or raise AlreadyExistsError."""
         self._store.add(execution)
 
-    @access_pattern("004", "Get execution by ID")
+    @access_pattern("Get execution by ID")
     def get_execution(self, execution_id: str) -> Execution:
         """The execution, or NotFoundError."""
         return self._store.get(Execution.key(execution_id=execution_id))
 
-    @access_pattern("004", "Get Execution with Albums")
+    @access_pattern("Get Execution with Albums")
     def get_execution_with_albums(self, execution_id: str) -> ExecutionWithAlbums:
         """The execution with its albums, by one query, or NotFoundError."""
         execution: Execution | None = None
@@ -81,17 +88,17 @@ class AlbumWorkflows:
             raise NotFoundError(f"there is no execution {execution_id}")
         return ExecutionWithAlbums(execution, _by_index(albums))
 
-    @access_pattern("004", "List all executions by workflow type", index="GSI1")
+    @access_pattern("List all executions by workflow type", index="GSI1")
     def list_executions(self, workflow_type: WorkflowType) -> Query[Execution]:
         """All executions of a workflow type, by status and then by creation."""
         return self._store.query(Execution.by_status(workflow_type=workflow_type))
 
-    @access_pattern("004", "List running executions", index="GSI1")
+    @access_pattern("List running executions", index="GSI1")
     def list_running_executions(self, workflow_type: WorkflowType) -> Query[Execution]:
         """The executions of a workflow type that run, oldest first."""
         return self.list_executions_by_status(workflow_type, ExecutionStatus.RUNNING)
 
-    @access_pattern("004", "List executions by date range", index="GSI1")
+    @access_pattern("List executions by date range", index="GSI1")
     def list_executions_by_status(
         self,
         workflow_type: WorkflowType,
@@ -115,7 +122,7 @@ class AlbumWorkflows:
         once = {execution.execution_id: execution for execution in found}.values()
         return sorted(once, key=lambda execution: execution.created_at, reverse=True)[:limit]
 
-    @access_pattern("004", "Query specific workflow execution", index="GSI2")
+    @access_pattern("Query specific workflow execution", index="GSI2")
     def list_execution_items(self, workflow_type: WorkflowType, execution_id: str) -> Query[Entity]:
         """Everything of an execution, each as what it is: albums by index, the execution, tasks."""
         return self._store.collection(Execution.by_execution(workflow_type=workflow_type, execution_id=execution_id))
@@ -126,22 +133,22 @@ class AlbumWorkflows:
         """Store albums, each on its own; gives their number."""
         return self._store.batch_put(albums)
 
-    @access_pattern("004", "Get specific album")
+    @access_pattern("Get specific album")
     def get_album(self, execution_id: str, album_index: int) -> Album:
         """One album of an execution, or NotFoundError."""
         return self._store.get(Album.key(execution_id=execution_id, album_index=album_index))
 
-    @access_pattern("004", "List all albums for execution")
+    @access_pattern("List all albums for execution")
     def list_albums(self, execution_id: str) -> list[Album]:
         """The albums of an execution by their index, as they are now."""
         return _by_index(self._store.query(Album.key(execution_id=execution_id)))
 
-    @access_pattern("004", "Query albums by workflow type", index="GSI2")
+    @access_pattern("Query albums by workflow type", index="GSI2")
     def list_workflow_albums(self, workflow_type: WorkflowType, execution_id: str) -> Query[Album]:
         """The albums of an execution by their index, streamed from the index."""
         return self._store.query(Album.by_execution(workflow_type=workflow_type, execution_id=execution_id))
 
-    @access_pattern("004", "Query specific album by workflow", index="GSI2")
+    @access_pattern("Query specific album by workflow", index="GSI2")
     def find_workflow_album(self, workflow_type: WorkflowType, execution_id: str, album_index: int) -> Album | None:
         """One album of an execution of this workflow type, or None."""
         selection = Album.by_execution(workflow_type=workflow_type, execution_id=execution_id, sort_value=album_index)
@@ -155,18 +162,18 @@ class AlbumWorkflows:
         self._store.add(task.replace(token_sha256=token_digest(token)))
         return token
 
-    @access_pattern("004", "Get task by ID")
+    @access_pattern("Get task by ID")
     def get_task(self, task_id: str) -> ValidationTask:
         """The task, or NotFoundError."""
         return self._store.get(ValidationTask.key(task_id=task_id))
 
-    @access_pattern("004", "List pending tasks", index="GSI1")
+    @access_pattern("List pending tasks", index="GSI1")
     def list_pending_tasks(self, *, limit: int | None = None) -> Iterator[ValidationTask]:
         """The tasks of any workflow type that wait for an answer, oldest first; at most `limit`."""
         return self.list_tasks(TaskStatus.PENDING, limit=limit)
 
-    @access_pattern("004", "List tasks by workflow and status", index="GSI1")
-    @access_pattern("004", "List tasks by date range", index="GSI1")
+    @access_pattern("List tasks by workflow and status", index="GSI1")
+    @access_pattern("List tasks by date range", index="GSI1")
     def list_tasks(
         self,
         status: TaskStatus,
@@ -186,7 +193,7 @@ class AlbumWorkflows:
         )
         return islice(heapq.merge(*queries, key=lambda task: task.created_at), limit)
 
-    @access_pattern("004", "Find tasks by execution", index="GSI2")
+    @access_pattern("Find tasks by execution", index="GSI2")
     def list_execution_tasks(self, workflow_type: WorkflowType, execution_id: str) -> Query[ValidationTask]:
         """The tasks of an execution."""
         return self._store.query(ValidationTask.by_execution(workflow_type=workflow_type, execution_id=execution_id))
@@ -197,12 +204,12 @@ class AlbumWorkflows:
         """Store a day's metrics in place of earlier ones."""
         self._store.put(metrics)
 
-    @access_pattern("004", "Get daily metrics for workflow")
+    @access_pattern("Get daily metrics for workflow")
     def get_metrics(self, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:
         """The metrics of a workflow type for a day, or NotFoundError."""
         return self._store.get(WorkflowMetrics.key(date=day, workflow_type=workflow_type))
 
-    @access_pattern("004", "Compare patterns")
+    @access_pattern("Compare patterns")
     def compare_metrics(self, day: date) -> MetricsComparison:
         """The metrics of both workflow types for a day, by one query."""
         found = {metrics.workflow_type: metrics for metrics in self._store.query(WorkflowMetrics.key(date=day))}
@@ -211,12 +218,12 @@ class AlbumWorkflows:
             durable_functions=found.get(WorkflowType.DURABLE_FUNCTIONS),
         )
 
-    @access_pattern("004", "List metrics by workflow type", index="GSI1")
+    @access_pattern("List metrics by workflow type", index="GSI1")
     def list_metrics(self, workflow_type: WorkflowType) -> Query[WorkflowMetrics]:
         """All metrics of a workflow type, by period and then by time: the daily ones oldest first."""
         return self._store.query(WorkflowMetrics.by_period(workflow_type=workflow_type))
 
-    @access_pattern("004", "Query metrics by date range", index="GSI1")
+    @access_pattern("Query metrics by date range", index="GSI1")
     def list_daily_metrics(self, workflow_type: WorkflowType, created: Span) -> Query[WorkflowMetrics]:
         """The daily metrics of a workflow type that were made in a span of time, oldest first."""
         return self._store.query(

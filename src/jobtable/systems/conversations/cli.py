@@ -106,7 +106,7 @@ def analyze(
     _refuse_without_extra(settings, submit_only=submit_only)
     files = read_files(export)
     with services_of(settings) as services:
-        run = services.conversation_runs.start(
+        run = services.get(ConversationRuns).start(
             conversation or export.resolve().name,
             *files,
             RunSettings(seed=seed, embed=embed, includes_moderated=include_moderated),
@@ -137,13 +137,13 @@ def rerun(
     settings = chosen_settings(store, objects, user=user)
     _refuse_without_extra(settings, submit_only=submit_only)
     with services_of(settings) as services:
-        run = services.conversation_runs.rerun(run_id, first, seed=seed, user=settings.user)
+        run = services.get(ConversationRuns).rerun(run_id, first, seed=seed, user=settings.user)
         _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
 
 
 def _finish(services: Services, run: Run, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
     """Let workers do the run with a bar, print it, and end with 5 unless it is COMPLETED."""
-    runs, run_id = services.conversation_runs, run.record.run_id
+    runs, run_id = services.get(ConversationRuns), run.record.run_id
     if not submit_only:
         say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
         working = workers_for(services, settings, [QUEUE], slots=2, preload=["jobtable.systems.conversations.stages"])
@@ -213,7 +213,7 @@ def list_runs(
         jobtable conversations runs biodiversity
     """
     with open_services(store, objects) as services:
-        runs = services.conversation_runs
+        runs = services.get(ConversationRuns)
         with first_of(runs.list_runs(conversation), limit) as records:
             statuses = runs.statuses(records)
             found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
@@ -241,7 +241,7 @@ def show(
         jobtable conversations show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --table topics
     """
     with open_services(store, objects) as services:
-        runs = services.conversation_runs
+        runs = services.get(ConversationRuns)
         run = runs.get(run_id)
         if table is None:
             _print_run(runs, run, as_json=as_json)
@@ -279,7 +279,7 @@ def compare(
         jobtable conversations compare 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 0c6b1c1f-2f63-4d4f-9d5d-5f3c0d0e6b11
     """
     with open_services(store, objects) as services:
-        compared = compare_runs(services.conversation_runs, one, other)
+        compared = compare_runs(services.get(ConversationRuns), one, other)
     if as_json:
         print_json(compared)
         return
@@ -314,7 +314,7 @@ def delete(
     confirm(f"Delete run {run_id} with its results, jobs and export?", yes=yes)
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
-        deleted = services.conversation_runs.delete(run_id, stop=stop, by=by)
+        deleted = services.get(ConversationRuns).delete(run_id, stop=stop, by=by)
     if as_json:
         print_json(deleted)
     else:

@@ -228,7 +228,7 @@ class ConversationRuns:
             raise NotFoundError(f"there is no run {run_id}")
         return record
 
-    @access_pattern("003", "All runs of a conversation, newest first", index="GSI1")
+    @access_pattern("All runs of a conversation, newest first", index="GSI1")
     def list_runs(self, conversation_id: str) -> Query[ConversationRun]:
         """The runs of a conversation, newest first."""
         return self._store.query(ConversationRun.by_conversation(conversation_id=conversation_id), newest_first=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from jobtable.errors import ValueRefusedError
+from jobtable.jobs.engine import Jobs
 from jobtable.model import Table
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
@@ -39,21 +40,26 @@ class Conversations:
         self._store = store
         self._has_index = conversation_index
 
+    @classmethod
+    def of(cls, jobs: Jobs) -> Self:
+        """Make it over the store of the jobs."""
+        return cls(jobs.store)
+
     def put_results(self, results: Iterable[JobResult]) -> int:
         """Store results of any kind, each on its own; gives their number."""
         return self._store.batch_put(results)
 
-    @access_pattern("003", "Get all data for a specific job")
+    @access_pattern("Get all data for a specific job")
     def list_by_job(self, kind: type[R], job_id: str) -> Query[R]:
         """All results of one kind that a job has stored, in order of their range key."""
         return self._store.query(kind.key(job_id=job_id))
 
-    @access_pattern("003", "Get all data for a specific job and conversation")
+    @access_pattern("Get all data for a specific job and conversation")
     def list_by_job_and_conversation(self, kind: type[R], job_id: str, conversation_id: str) -> Query[R]:
         """The results of one kind that a job has stored for one conversation; reads all of the job's."""
         return self._store.query(kind.key(job_id=job_id), where=kind.conversation_id == conversation_id)
 
-    @access_pattern("003", "Get all data for a specific conversation", index="ConversationIndex")
+    @access_pattern("Get all data for a specific conversation", index="ConversationIndex")
     def list_by_conversation(self, kind: type[R], conversation_id: str, *, newest_first: bool = False) -> Query[R]:
         """The results of one kind of all jobs for a conversation, by creation. Needs the optional index."""
         if not self._has_index:
@@ -70,32 +76,32 @@ class Conversations:
 
     # --- one item ---------------------------------------------------------------------------------------------------
 
-    @access_pattern("003", "Get a specific item: comment embedding")
+    @access_pattern("Get a specific item: comment embedding")
     def get_comment_embedding(self, job_id: str, comment_id: int) -> CommentEmbedding:
         """The embedding of a comment, or NotFoundError."""
         return self._store.get(CommentEmbedding.key(job_id=job_id, comment_id=comment_id))
 
-    @access_pattern("003", "Get a specific item: cluster assignment")
+    @access_pattern("Get a specific item: cluster assignment")
     def get_cluster_assignment(self, job_id: str, comment_id: int) -> CommentClusterAssignment:
         """The clusters of a comment, or NotFoundError."""
         return self._store.get(CommentClusterAssignment.key(job_id=job_id, comment_id=comment_id))
 
-    @access_pattern("003", "Get a specific item: cluster structure")
+    @access_pattern("Get a specific item: cluster structure")
     def get_cluster(self, job_id: str, cluster_key: str) -> CommentCluster:
         """A cluster, or NotFoundError."""
         return self._store.get(CommentCluster.key(job_id=job_id, cluster_key=cluster_key))
 
-    @access_pattern("003", "Get a specific item: graph edge")
+    @access_pattern("Get a specific item: graph edge")
     def get_graph_edge(self, job_id: str, edge_id: str) -> GraphEdge:
         """An edge, or NotFoundError."""
         return self._store.get(GraphEdge.key(job_id=job_id, edge_id=edge_id))
 
-    @access_pattern("003", "Get a specific item: topic name")
+    @access_pattern("Get a specific item: topic name")
     def get_topic_name(self, job_id: str, topic_key: str) -> TopicName:
         """The name of a topic, or NotFoundError."""
         return self._store.get(TopicName.key(job_id=job_id, topic_key=topic_key))
 
-    @access_pattern("003", "Get a specific item: comment extremity")
+    @access_pattern("Get a specific item: comment extremity")
     def get_comment_extremity(self, job_id: str, comment_id: int) -> CommentExtremity:
         """The extremity of a comment, or NotFoundError."""
         return self._store.get(CommentExtremity.key(job_id=job_id, comment_id=comment_id))

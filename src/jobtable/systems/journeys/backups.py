@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from jobtable.errors import ConditionFailedError, ConflictError
+from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.stopping import STOPPING_SECONDS, await_workers
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
@@ -32,6 +34,11 @@ class JourneyBackups:
         self._store = runner.jobs.store
         self._objects = runner.jobs.objects
         self._jobs = JourneyJobs(runner.jobs)
+
+    @classmethod
+    def of(cls, jobs: Jobs) -> Self:
+        """Make it over the store of the jobs."""
+        return cls(JourneyRunner(jobs))
 
     def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
         """Write a journey with every item and object of it and of its ended jobs to one file, whole or not at all.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from jobtable.clock import Clock
 from jobtable.errors import NotFoundError, ValueRefusedError
+from jobtable.jobs.engine import Jobs
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobExecution, JobReport
@@ -27,6 +28,11 @@ class ExecutionRecords:
         self._clock = clock
         self._journeys = Journeys(store, clock=clock)
         self._reports_to_come: set[str] = set()
+
+    @classmethod
+    def of(cls, jobs: Jobs) -> Self:
+        """Make it over the store of the jobs."""
+        return cls(jobs.store, jobs.objects, jobs.clock)
 
     def get_job_logs(
         self, journey_id: str, stage_name: str, job_id: str, step_name: str | None = None

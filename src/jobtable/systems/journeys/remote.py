@@ -9,12 +9,10 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from jobtable.clock import Clock
 from jobtable.files import whole_file
 from jobtable.jobs.engine import Jobs
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.remote.server import Server, path_of
-from jobtable.store import Store
 from jobtable.systems.journeys.archive import Exported
 from jobtable.systems.journeys.archive_check import MOST_BYTES, checked_archive
 from jobtable.systems.journeys.backups import JourneyBackups
@@ -44,8 +42,8 @@ _TOLD = frozenset(
 class ServerJourneys(Journeys):
     """The records of a server's journeys."""
 
-    def __init__(self, server: Server, store: Store, *, clock: Clock) -> None:
-        super().__init__(store, clock=clock)
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs.store, clock=jobs.clock)
         self._server = server
 
     def create_journey(
@@ -116,8 +114,8 @@ class ServerRunner(JourneyRunner):
 class ServerBackups(JourneyBackups):
     """A server's journeys as files here."""
 
-    def __init__(self, server: Server, runner: JourneyRunner) -> None:
-        super().__init__(runner)
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(ServerRunner(server, jobs))
         self._server = server
 
     def get_journey_complete(self, journey_id: str, path: Path) -> Exported:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConditionFailedError, NotFoundError, TransactionFailedError
+from jobtable.jobs.engine import Jobs
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
 from jobtable.systems.journeys import creation
@@ -43,6 +45,11 @@ class Journeys:
         self._store = store
         self._clock = clock
 
+    @classmethod
+    def of(cls, jobs: Jobs) -> Self:
+        """Make it over the store of the jobs."""
+        return cls(jobs.store, clock=jobs.clock)
+
     # --- journeys ---------------------------------------------------------------------------------------------------
 
     def create_journey(
@@ -70,19 +77,19 @@ class Journeys:
         rules = example_rules(journey.journey_id, journey.created_by, journey.created_at) if with_example_rules else []
         self.create_journey(journey, stages, rules)
 
-    @access_pattern("002", "Get specific journey by ID")
+    @access_pattern("Get specific journey by ID")
     def get_journey(self, journey_id: str) -> Journey:
         """The journey, or NotFoundError."""
         return self._store.get(Journey.key(journey_id=journey_id))
 
-    @access_pattern("002", "Pattern 2: List All Journeys", index="GSI1")
+    @access_pattern("Pattern 2: List All Journeys", index="GSI1")
     def list_journeys(self, status: JourneyStatus | None = None, *, newest_first: bool = False) -> Query[Journey]:
         """All journeys in order of their creation; those with a status where one is given, for which all are read."""
         is_so = is_running(Journey.status) if status is JourneyStatus.RUNNING else Journey.status == status
         where = None if status is None else is_so
         return self._store.query(Journey.by_creation(), where=where, newest_first=newest_first)
 
-    @access_pattern("002", "Pattern 1: Get Complete Journey Information")
+    @access_pattern("Pattern 1: Get Complete Journey Information")
     def get_complete_journey(
         self, journey_id: str, *, recent_executions: int = 20, consistent: bool = False
     ) -> CompleteJourney:
@@ -115,7 +122,7 @@ class Journeys:
 
     # --- stages and rules -------------------------------------------------------------------------------------------
 
-    @access_pattern("002", "List all stages for a journey in order", index="GSI1")
+    @access_pattern("List all stages for a journey in order", index="GSI1")
     def list_stages(self, journey_id: str) -> Query[StageDefinition]:
         """The stages of a journey, in order."""
         return self._store.query(StageDefinition.by_order(journey_id=journey_id))
@@ -130,13 +137,13 @@ class Journeys:
             raise NotFoundError(f"journey {journey_id} has no stage {stage_id}")
         return found
 
-    @access_pattern("002", "Get all rules for a journey", index="GSI1")
+    @access_pattern("Get all rules for a journey", index="GSI1")
     def list_rules(self, journey_id: str) -> list[SecondBrainRule]:
         """All rules of a journey by stage, in rank order: critical, high, medium, low."""
         rules = self._store.query(SecondBrainRule.by_priority(journey_id=journey_id))
         return sorted(rules, key=lambda rule: (rule.stage_id, *_rank(rule)))
 
-    @access_pattern("002", "Pattern 4: Get Stage-Specific Rules")
+    @access_pattern("Pattern 4: Get Stage-Specific Rules")
     def list_stage_rules(self, journey_id: str, stage_id: str) -> list[SecondBrainRule]:
         """The rules of one stage, in rank order: critical, high, medium, low."""
         return sorted(self._store.query(SecondBrainRule.key(journey_id=journey_id, stage_id=stage_id)), key=_rank)
@@ -206,17 +213,17 @@ class Journeys:
         journey = self._store.update(Journey.key(journey_id=stage.journey_id), *counted, when=count.exists())
         return (journey.execution_counts or {})[stage.stage_id]
 
-    @access_pattern("002", "Pattern 5: Get Jobs for Specific Stage")
+    @access_pattern("Pattern 5: Get Jobs for Specific Stage")
     def list_stage_executions(self, stage: StageDefinition, *, newest_first: bool = False) -> Query[JobExecution]:
         """All executions of a stage, in order of their numbers."""
         return self._store.query(executions_of(stage), newest_first=newest_first)
 
-    @access_pattern("002", "List jobs for journey")
+    @access_pattern("List jobs for journey")
     def list_executions(self, journey_id: str) -> Query[JobExecution]:
         """All executions of a journey, by stage and number."""
         return self._store.query(JobExecution.key(journey_id=journey_id))
 
-    @access_pattern("002", "Get a job by its ID", index="GSI1")
+    @access_pattern("Get a job by its ID", index="GSI1")
     def get_execution(self, job_id: str) -> JobExecution:
         """The execution with this job id, or NotFoundError."""
         # Its logs stand behind it in the index, so the first item is nearly always the execution.
@@ -234,17 +241,17 @@ class Journeys:
         """Store log entries, each on its own; gives their number."""
         return self._store.batch_put(entries)
 
-    @access_pattern("002", "Pattern 3: Get All Logs for a Job", index="GSI1")
+    @access_pattern("Pattern 3: Get All Logs for a Job", index="GSI1")
     def list_job_logs(self, job_id: str) -> Query[LogEntry]:
         """All log entries of a job, oldest first."""
         return self._store.query(LogEntry.by_job(job_id=job_id))
 
-    @access_pattern("002", "Pattern 6: Get Recent Job Logs", index="GSI1")
+    @access_pattern("Pattern 6: Get Recent Job Logs", index="GSI1")
     def list_recent_job_logs(self, job_id: str, *, limit: int = 100) -> Query[LogEntry]:
         """The latest log entries of a job, newest first."""
         return self._store.query(LogEntry.by_job(job_id=job_id), newest_first=True, limit=limit)
 
-    @access_pattern("002", "Get the logs of one step of a job")
+    @access_pattern("Get the logs of one step of a job")
     def list_step_logs(self, journey_id: str, job_id: str, step: str) -> Query[LogEntry]:
         """The log entries of one step, oldest first."""
         return self._store.query(LogEntry.key(journey_id=journey_id, job_id=job_id, step=step))
@@ -253,7 +260,7 @@ class Journeys:
         """Store the catalogue entry of a report, or raise AlreadyExistsError."""
         self._store.add(report)
 
-    @access_pattern("002", "List all reports for a job", index="GSI1")
+    @access_pattern("List all reports for a job", index="GSI1")
     def list_job_reports(self, job_id: str) -> Query[JobReport]:
         """The reports of a job, oldest first."""
         return self._store.query(JobReport.by_job(job_id=job_id))

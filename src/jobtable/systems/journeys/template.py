@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from jobtable.errors import DefinitionError, NotFoundError, kind_and_text
+from jobtable.system import current_path
 from jobtable.systems.journeys.default_stages import default_stages
 from jobtable.systems.journeys.entities import StageDefinition
 from jobtable.systems.journeys.stage import Stage
@@ -74,7 +75,7 @@ def stage_class_of(definition: StageDefinition) -> type[Stage]:
     path = definition.implementation
     if path is None:
         raise DefinitionError(f"stage {definition.stage_id} names no class that runs it: set its implementation")
-    module_name, _, class_name = path.partition(":")
+    module_name, _, class_name = current_path(path).partition(":")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except (Exception, SystemExit) as error:  # whatever a module raises while it is imported

@@ -41,12 +41,12 @@ class AnalysisService:
         """Store an analysis, in place of an older one of its kind."""
         self._store.put(analysis)
 
-    @access_pattern("000", "Get an analysis of a receipt")
+    @access_pattern("Get an analysis of a receipt")
     def get(self, kind: type[A], image_id: str, receipt_id: int) -> A:
         """A receipt's analysis of a kind, or NotFoundError."""
         return self._store.get(kind.key(image_id=image_id, receipt_id=receipt_id))
 
-    @access_pattern("000", "List analyses of a kind by time", index="GSI1")
+    @access_pattern("List analyses of a kind by time", index="GSI1")
     def list_by_time(
         self,
         kind: type[Timed],
@@ -58,7 +58,7 @@ class AnalysisService:
         """The analyses of a kind, or the parts of validations, of all receipts, in order of time."""
         return self._store.query(kind.by_time(), after=after, before=before, newest_first=newest_first)
 
-    @access_pattern("000", "List the analyses of a receipt")
+    @access_pattern("List the analyses of a receipt")
     def list_of_receipt(self, image_id: str, receipt_id: int) -> list[ReceiptAnalysis]:
         """All that analyses and validations have to say of a receipt, by one query."""
         first = ReceiptLabelAnalysis.key(image_id=image_id, receipt_id=receipt_id)

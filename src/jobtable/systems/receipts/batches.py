@@ -31,12 +31,12 @@ class BatchService:
         """Store a new batch, or raise AlreadyExistsError."""
         self._store.add(batch)
 
-    @access_pattern("000", "Get a batch")
+    @access_pattern("Get a batch")
     def get(self, batch_id: str) -> BatchSummary:
         """A batch, or NotFoundError."""
         return self._store.get(BatchSummary.key(batch_id=batch_id))
 
-    @access_pattern("000", "A batch with its results")
+    @access_pattern("A batch with its results")
     def list_under_batch(self, batch_id: str) -> Query[Entity]:
         """The results of a batch by receipt, line and word, and behind them the batch, each as what it is."""
         return self._store.collection(BatchSummary.key(batch_id=batch_id))
@@ -91,36 +91,36 @@ class BatchService:
         is_open = BatchSummary.status.is_in(PENDING, SUBMITTED)
         return self._store.update(batch, BatchSummary.status.set(FAILED), when=is_open)
 
-    @access_pattern("000", "List batches by status", index="GSI1")
+    @access_pattern("List batches by status", index="GSI1")
     def list_by_status(self, status: str, batch_type: str | None = None) -> Query[BatchSummary]:
         """The batches in a status, of one type if it is given."""
         if batch_type is None:
             return self._store.query(BatchSummary.by_status(status=status))
         return self._store.query(BatchSummary.by_status(status=status, batch_type=batch_type))
 
-    @access_pattern("000", "List the completions of a batch", index="GSI2")
+    @access_pattern("List the completions of a batch", index="GSI2")
     def list_completions(self, batch_id: str, status: str | None = None) -> Query[CompletionBatchResult]:
         """The results of a completion batch, of one status if it is given."""
         return self._list(CompletionBatchResult, batch_id, status)
 
-    @access_pattern("000", "List the embeddings of a batch", index="GSI2")
+    @access_pattern("List the embeddings of a batch", index="GSI2")
     def list_embeddings(self, batch_id: str, status: str | None = None) -> Query[EmbeddingBatchResult]:
         """The results of an embedding batch, of one status if it is given."""
         return self._list(EmbeddingBatchResult, batch_id, status)
 
-    @access_pattern("000", "List completions by label target", index="GSI1")
+    @access_pattern("List completions by label target", index="GSI1")
     def list_by_target(self, label_target: str, status: str | None = None) -> Query[CompletionBatchResult]:
         """The completions for a label target, of one status if it is given."""
         if status is None:
             return self._store.query(CompletionBatchResult.by_target(label_target=label_target))
         return self._store.query(CompletionBatchResult.by_target(label_target=label_target, status=status))
 
-    @access_pattern("000", "List the completions for a receipt", index="GSI3")
+    @access_pattern("List the completions for a receipt", index="GSI3")
     def list_completions_of_receipt(self, image_id: str, receipt_id: int) -> Query[CompletionBatchResult]:
         """What completion batches have said of a receipt."""
         return self._store.query(CompletionBatchResult.by_receipt(image_id=image_id, receipt_id=receipt_id))
 
-    @access_pattern("000", "List the embeddings of a receipt", index="GSI3")
+    @access_pattern("List the embeddings of a receipt", index="GSI3")
     def list_embeddings_of_receipt(self, image_id: str, receipt_id: int) -> Query[EmbeddingBatchResult]:
         """What embedding batches have made of a receipt."""
         return self._store.query(EmbeddingBatchResult.by_receipt(image_id=image_id, receipt_id=receipt_id))

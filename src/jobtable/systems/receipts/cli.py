@@ -33,7 +33,7 @@ from jobtable.systems.receipts.contents import ReceiptContents
 from jobtable.systems.receipts.entities import Receipt, ReceiptValidationSummary, ReceiptWordLabel, ValidationStatus
 from jobtable.systems.receipts.labels import LabelService
 from jobtable.systems.receipts.migration import Migration, Report
-from jobtable.systems.receipts.ocr import OcrResult
+from jobtable.systems.receipts.ocr import OcrResult, OcrService
 from jobtable.systems.receipts.validation import ValidationService
 
 app = new_group()
@@ -65,7 +65,7 @@ def add(
     except (ValueError, RecursionError) as error:
         raise ValueRefusedError(f"{file} is no JSON: {error}") from error
     with open_services(store, objects, creates=True) as services:
-        stored = services.ocr.store(result)
+        stored = services.get(OcrService).store(result)
     if as_json:
         print_json(stored)
     else:
@@ -87,7 +87,7 @@ def list_receipts(
         jobtable receipts list --limit 20
     """
     with open_services(store, objects) as services:
-        ocr = services.ocr
+        ocr = services.get(OcrService)
         found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
         print_list(found, _receipt_row, as_json=as_json, empty="There are no such receipts.", limit=limit)
 
@@ -107,7 +107,7 @@ def show(
         jobtable receipts show 3f52804b-2fad-4e00-92c8-b593da3a8ed3 1
     """
     with open_services(store, objects) as services:
-        contents = services.ocr.read_receipt(image_id, receipt_id)
+        contents = services.get(OcrService).read_receipt(image_id, receipt_id)
     if as_json:
         print_json({name: to_json(value) for name, value in vars(contents).items()})
         return
@@ -200,7 +200,7 @@ def delete(
     """
     confirm(f"Delete image {image_id} with all its receipts?", yes=yes)
     with open_services(store, objects) as services:
-        deleted = services.ocr.delete_image(image_id)
+        deleted = services.get(OcrService).delete_image(image_id)
     if not deleted:
         raise NotFoundError(f"there is no image {image_id}, and nothing of one")
     if as_json:

@@ -74,22 +74,22 @@ class LabelService:
                 transaction.check(known, HasAttribute(ReceiptWordLabel.__schema__.table.pk))
         return known or renamed
 
-    @access_pattern("000", "List the words with a label", index="GSI1")
+    @access_pattern("List the words with a label", index="GSI1")
     def list_by_label(self, label: str) -> Query[ReceiptWordLabel]:
         """The words that have a label, by image, receipt, line and number."""
         return self._store.query(ReceiptWordLabel.by_label(label=label))
 
-    @access_pattern("000", "List labels by validation status", index="GSI3")
+    @access_pattern("List labels by validation status", index="GSI3")
     def list_by_status(self, status: str) -> Query[ReceiptWordLabel]:
         """The labels in a validation status."""
         return self._store.query(ReceiptWordLabel.by_status(validation_status=status))
 
-    @access_pattern("000", "List the labels of a receipt")
+    @access_pattern("List the labels of a receipt")
     def list_by_receipt(self, image_id: str, receipt_id: int) -> Query[ReceiptWordLabel]:
         """The labels of a receipt's words, in the order of the words."""
         return self._store.query(ReceiptWordLabel.key(image_id=image_id, receipt_id=receipt_id))
 
-    @access_pattern("000", "List the labels of all receipts", index="GSI2")
+    @access_pattern("List the labels of all receipts", index="GSI2")
     def list_everywhere(self) -> Query[ReceiptWordLabel]:
         """The labels of all receipts, by image, receipt, line and word."""
         return self._store.query(ReceiptWordLabel.everywhere())
@@ -98,12 +98,12 @@ class LabelService:
         """Store the words that make up a field of a receipt, in place of older ones."""
         self._store.put(field)
 
-    @access_pattern("000", "List a field over all receipts")
+    @access_pattern("List a field over all receipts")
     def list_by_field(self, field_type: str) -> Query[ReceiptField]:
         """One field of all receipts that have it."""
         return self._store.query(ReceiptField.key(field_type=field_type))
 
-    @access_pattern("000", "List the fields of a receipt", index="GSI1")
+    @access_pattern("List the fields of a receipt", index="GSI1")
     def list_fields(self, image_id: str, receipt_id: int) -> Query[ReceiptField]:
         """The fields of a receipt."""
         return self._store.query(ReceiptField.by_receipt(image_id=image_id, receipt_id=receipt_id))
@@ -112,12 +112,12 @@ class LabelService:
         """Store the merchant of a receipt, in place of an older one."""
         self._store.put(metadata)
 
-    @access_pattern("000", "List the receipts of a merchant", index="GSI1")
+    @access_pattern("List the receipts of a merchant", index="GSI1")
     def list_by_merchant(self, merchant_name: str) -> Query[ReceiptMetadata]:
         """The receipts of a merchant."""
         return self._store.query(ReceiptMetadata.by_merchant(merchant_name=merchant_name))
 
-    @access_pattern("000", "List merchants by confidence", index="GSI2")
+    @access_pattern("List merchants by confidence", index="GSI2")
     def list_by_confidence(
         self, lowest: float = 0.0, highest: float = 1.0, *, most_sure_first: bool = False
     ) -> Query[ReceiptMetadata]:
@@ -144,32 +144,32 @@ class LabelHygieneService:
         """Store what a canonical label means."""
         self._store.put(label)
 
-    @access_pattern("000", "Get the description of a label")
+    @access_pattern("Get the description of a label")
     def find_description(self, label: str) -> LabelMetadata | None:
         """What a canonical label means, or None."""
         return self._store.find(LabelMetadata.key(label=label))
 
-    @access_pattern("000", "List the labels of a target", index="GSI2")
+    @access_pattern("List the labels of a target", index="GSI2")
     def list_by_target(self, label_target: str) -> Query[LabelMetadata]:
         """The canonical labels for a target."""
         return self._store.query(LabelMetadata.by_target(label_target=label_target))
 
-    @access_pattern("000", "A label with its description and words", index="GSI1")
+    @access_pattern("A label with its description and words", index="GSI1")
     def list_under_label(self, label: str) -> Query[Entity]:
         """The words that have a label, and behind them what it means, each as what it is."""
         return self._store.collection(LabelMetadata.by_label(label=label))
 
-    @access_pattern("000", "List the findings of an id")
+    @access_pattern("List the findings of an id")
     def list_by_id(self, hygiene_id: str) -> Query[LabelHygieneResult]:
         """The findings that were recorded under an id, by alias."""
         return self._store.query(LabelHygieneResult.key(hygiene_id=hygiene_id))
 
-    @access_pattern("000", "List what an alias stands for", index="GSI1")
+    @access_pattern("List what an alias stands for", index="GSI1")
     def list_by_alias(self, alias: str) -> Query[LabelHygieneResult]:
         """The findings about an alias."""
         return self._store.query(LabelHygieneResult.by_alias(alias=alias))
 
-    @access_pattern("000", "List the aliases of a label", index="GSI2")
+    @access_pattern("List the aliases of a label", index="GSI2")
     def list_aliases(self, canonical_label: str) -> Query[LabelHygieneResult]:
         """The findings that lead to a canonical label."""
         return self._store.query(LabelHygieneResult.by_canonical_label(canonical_label=canonical_label))

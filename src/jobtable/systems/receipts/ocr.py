@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict
 
 from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError, ValueRefusedError
+from jobtable.jobs.engine import Jobs
 from jobtable.model import Entity, unchanged
 from jobtable.store import Query, Store, Transaction, Undeclared
 from jobtable.store.patterns import access_pattern
@@ -103,6 +104,11 @@ class OcrService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @classmethod
+    def of(cls, jobs: Jobs) -> Self:
+        """Make it over the store of the jobs."""
+        return cls(jobs.store)
+
     def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
         """Store a whole result, in place of an older one. Called again after a crash it does what is left to do.
 
@@ -142,7 +148,7 @@ class OcrService:
         image = there.get(_name(result.image))
         return _Plan(missing, outdated, len(under) - len(missing), image is not None, image == result.image)
 
-    @access_pattern("000", "Everything under an image")
+    @access_pattern("Everything under an image")
     def read_image(self, image_id: str) -> ImageContents:
         """An image with everything under it, by one query, or NotFoundError."""
         contents = image_contents(self._store.collection(Image.key(image_id=image_id)))
@@ -150,7 +156,7 @@ class OcrService:
             raise NotFoundError(f"there is no image {image_id}, or its OCR result is not stored to the end")
         return contents
 
-    @access_pattern("000", "Everything under a receipt")
+    @access_pattern("Everything under a receipt")
     def read_receipt(self, image_id: str, receipt_id: int) -> ReceiptContents:
         """A receipt with everything under it, by one query, or NotFoundError."""
         first = Receipt.key(image_id=image_id, receipt_id=receipt_id)
@@ -169,42 +175,42 @@ class OcrService:
         """The image alone, or NotFoundError."""
         return self._store.get(Image.key(image_id=image_id))
 
-    @access_pattern("000", "List all images", index="GSITYPE")
+    @access_pattern("List all images", index="GSITYPE")
     def list_images(self) -> Query[Image]:
         """All images."""
         return self._store.query(Image.by_type())
 
-    @access_pattern("000", "List the lines of an image", index="GSI1")
+    @access_pattern("List the lines of an image", index="GSI1")
     def list_lines(self, image_id: str) -> Query[Line]:
         """The lines of an image in order, without reading its words and letters."""
         return self._store.query(Line.by_image(image_id=image_id))
 
-    @access_pattern("000", "List the words of a line")
+    @access_pattern("List the words of a line")
     def list_words(self, image_id: str, line_id: int) -> Query[Word]:
         """The words of a line in order."""
         return self._store.query(Word.key(image_id=image_id, line_id=line_id))
 
-    @access_pattern("000", "List the letters of a word")
+    @access_pattern("List the letters of a word")
     def list_letters(self, image_id: str, line_id: int, word_id: int) -> Query[Letter]:
         """The letters of a word in order."""
         return self._store.query(Letter.key(image_id=image_id, line_id=line_id, word_id=word_id))
 
-    @access_pattern("000", "List the receipts of an image", index="GSI1")
+    @access_pattern("List the receipts of an image", index="GSI1")
     def list_receipts(self, image_id: str) -> Query[Receipt]:
         """The receipts on an image."""
         return self._store.query(Receipt.by_image(image_id=image_id))
 
-    @access_pattern("000", "List the lines of a receipt")
+    @access_pattern("List the lines of a receipt")
     def list_receipt_lines(self, image_id: str, receipt_id: int) -> Query[ReceiptLine]:
         """The lines of a receipt in order. What lies under them stands between them, and is read as well."""
         return self._store.query(ReceiptLine.key(image_id=image_id, receipt_id=receipt_id))
 
-    @access_pattern("000", "List the words of a line of a receipt")
+    @access_pattern("List the words of a line of a receipt")
     def list_words_of_receipt(self, image_id: str, receipt_id: int, line_id: int) -> Query[ReceiptWord]:
         """The words of a receipt's line in order."""
         return self._store.query(ReceiptWord.key(image_id=image_id, receipt_id=receipt_id, line_id=line_id))
 
-    @access_pattern("000", "List the letters of a word of a receipt")
+    @access_pattern("List the letters of a word of a receipt")
     def list_letters_of_receipt(
         self, image_id: str, receipt_id: int, line_id: int, word_id: int
     ) -> Query[ReceiptLetter]:
@@ -212,17 +218,17 @@ class OcrService:
         word = {"image_id": image_id, "receipt_id": receipt_id, "line_id": line_id, "word_id": word_id}
         return self._store.query(ReceiptLetter.key(**word))
 
-    @access_pattern("000", "An image with its lines, receipts and fields", index="GSI1")
+    @access_pattern("An image with its lines, receipts and fields", index="GSI1")
     def list_outline(self, image_id: str) -> Query[Entity]:
         """An image, its lines, its receipts and their fields, each as what it is, without reading words and letters."""
         return self._store.collection(Image.by_image(image_id=image_id))
 
-    @access_pattern("000", "The receipts of an image with their words", index="GSI3")
+    @access_pattern("The receipts of an image with their words", index="GSI3")
     def list_receipts_with_words(self, image_id: str) -> Query[Entity]:
         """The receipts on an image, each before its words, without reading lines and letters."""
         return self._store.collection(Receipt.with_words(image_id=image_id))
 
-    @access_pattern("000", "List all receipts", index="GSI2")
+    @access_pattern("List all receipts", index="GSI2")
     def list_all_receipts(self) -> Query[Receipt]:
         """The receipts of all images, by image and number.
 
@@ -230,12 +236,12 @@ class OcrService:
         """
         return self._store.query(Receipt.everywhere())
 
-    @access_pattern("000", "List the words of all receipts", index="GSI2")
+    @access_pattern("List the words of all receipts", index="GSI2")
     def list_all_receipt_words(self) -> Query[ReceiptWord]:
         """The words of the receipts of all images, by image, receipt, line and number."""
         return self._store.query(ReceiptWord.everywhere())
 
-    @access_pattern("000", "List the receipt words of an image", index="GSI3")
+    @access_pattern("List the receipt words of an image", index="GSI3")
     def list_receipt_words(self, image_id: str, *, most_confidence: float | None = None) -> Query[ReceiptWord]:
         """The words of an image's receipts, without reading letters; if wanted only those that OCR is unsure of."""
         where = None if most_confidence is None else ReceiptWord.confidence <= most_confidence

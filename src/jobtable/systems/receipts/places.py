@@ -41,7 +41,7 @@ class PlacesService:
         self._store.put(answer)
         return answer
 
-    @access_pattern("000", "Get a cached place")
+    @access_pattern("Get a cached place")
     def find(self, search_type: str, search_value: str) -> PlacesCache | None:
         """The answer to a search as it is stored, expired or not, without counting a hit; None where there is none."""
         return self._store.find(PlacesCache.key(search_type=search_type, search_value=search_value))
@@ -65,17 +65,17 @@ class PlacesService:
         key = PlacesCache.key(search_type=search_type, search_value=search_value)
         return self._store.update(key, PlacesCache.validation_status.set(validation_status))
 
-    @access_pattern("000", "List what is cached of a place", index="GSI1")
+    @access_pattern("List what is cached of a place", index="GSI1")
     def list_by_place(self, place_id: str) -> Query[PlacesCache]:
         """The answers that name a place."""
         return self._store.query(PlacesCache.by_place(place_id=place_id))
 
-    @access_pattern("000", "List the cached places of a search type")
+    @access_pattern("List the cached places of a search type")
     def list_by_type(self, search_type: str) -> Query[PlacesCache]:
         """The answers to searches of one type."""
         return self._store.query(PlacesCache.key(search_type=search_type))
 
-    @access_pattern("000", "List the least recently used places", index="GSI2")
+    @access_pattern("List the least recently used places", index="GSI2")
     def list_least_recently_used(self, *, limit: int | None = None) -> Query[PlacesCache]:
         """The answers, those first that were not asked for the longest."""
         return self._store.query(PlacesCache.by_use(), limit=limit)

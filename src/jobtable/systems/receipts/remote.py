@@ -6,16 +6,16 @@ from dataclasses import fields
 
 from pydantic_core import to_jsonable_python
 
+from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, path_of
-from jobtable.store import Store
 from jobtable.systems.receipts.ocr import OcrResult, OcrService, Progress, Stored
 
 
 class ServerOcr(OcrService):
     """The images of a server."""
 
-    def __init__(self, server: Server, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs.store)
         self._server = server
 
     def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:

@@ -135,38 +135,38 @@ class ValidationService:
         except NotFoundError:  # somebody else deletes it, too, and was faster
             return deleted
 
-    @access_pattern("000", "List the categories of a validation")
+    @access_pattern("List the categories of a validation")
     def list_categories(self, image_id: str, receipt_id: int) -> Query[ReceiptValidationCategory]:
         """The categories of a receipt's validation."""
         return self._store.query(ReceiptValidationCategory.key(image_id=image_id, receipt_id=receipt_id))
 
-    @access_pattern("000", "List the results of a category")
+    @access_pattern("List the results of a category")
     def list_results(self, image_id: str, receipt_id: int, field_name: str) -> Query[ReceiptValidationResult]:
         """The results of one category, in order."""
         key = ReceiptValidationResult.key(image_id=image_id, receipt_id=receipt_id, field_name=field_name)
         return self._store.query(key)
 
-    @access_pattern("000", "List the second passes over a validation")
+    @access_pattern("List the second passes over a validation")
     def list_second_passes(self, image_id: str, receipt_id: int) -> Query[ReceiptChatGPTValidation]:
         """The second passes over a receipt's validation, the oldest first."""
         return self._store.query(ReceiptChatGPTValidation.key(image_id=image_id, receipt_id=receipt_id))
 
-    @access_pattern("000", "List validations by status", index="GSI3")
+    @access_pattern("List validations by status", index="GSI3")
     def list_by_status(self, status: str) -> Query[ReceiptValidationSummary]:
         """The summaries in a status, the oldest first."""
         return self._store.query(ReceiptValidationSummary.by_status(overall_status=status))
 
-    @access_pattern("000", "List second passes by revised status", index="GSI3")
+    @access_pattern("List second passes by revised status", index="GSI3")
     def list_second_passes_by_status(self, status: str) -> Query[ReceiptChatGPTValidation]:
         """The second passes that gave a status, the oldest first."""
         return self._store.query(ReceiptChatGPTValidation.by_status(revised_status=status))
 
-    @access_pattern("000", "List the categories of a field by status", index="GSI3")
+    @access_pattern("List the categories of a field by status", index="GSI3")
     def list_by_field_status(self, field_name: str, status: str) -> Query[ReceiptValidationCategory]:
         """Where a field has a status, over all receipts."""
         return self._store.query(ReceiptValidationCategory.by_status(field_name=field_name, status=status))
 
-    @access_pattern("000", "List results by type", index="GSI3")
+    @access_pattern("List results by type", index="GSI3")
     def list_by_result_type(self, result_type: ResultType) -> Query[ReceiptValidationResult]:
         """The results of a type, over all receipts."""
         return self._store.query(ReceiptValidationResult.by_result_type(type=result_type))

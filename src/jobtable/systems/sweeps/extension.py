@@ -13,9 +13,10 @@ from itertools import takewhile
 from jobtable.errors import ConflictError, JobStateError, TransactionFailedError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.reports import final_name
-from jobtable.jobs.stored.entities import Job, JobDependency, SweepEntry
+from jobtable.jobs.stored.entities import Job, JobDependency
 from jobtable.jobs.stored.fields import Status
 from jobtable.model import unchanged
+from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.planner import planning_id, planning_job_id
 from jobtable.systems.sweeps.samplers import Grid

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from jobtable.errors import ConflictError, JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.reports import final_name, refuse_unstorable
-from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobMetric, SweepEntry
+from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobMetric
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob, ParentWaits
 from jobtable.store import Query
+from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.extension import Extension
 from jobtable.systems.sweeps.parameters import MOST_POINTS, Params
 from jobtable.systems.sweeps.planner import new_planning, planning_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,19 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
 
-from jobtable.systems.albums.web import api as albums
-from jobtable.systems.albums.web import run_api as album_runs
-from jobtable.systems.conversations.web import api as conversations
-from jobtable.systems.conversations.web import run_api as conversation_runs
-from jobtable.systems.journeys.web import api as journeys
-from jobtable.systems.journeys.web import run_api as journey_runs
-from jobtable.systems.receipts.web import api as receipts
-from jobtable.systems.receipts.web import batch_api as batches
-from jobtable.systems.receipts.web import label_api as labels
-from jobtable.systems.receipts.web import place_api as places
-from jobtable.systems.receipts.web import validation_api as validations
-from jobtable.systems.sweeps.web import api as sweeps
-from jobtable.systems.sweeps.web import trial_api as trials
+from jobtable.system import declared
 from jobtable.web.api import (
     dependencies,
     instances,
@@ -54,25 +43,19 @@ _GROUPS = (
     work,
     workers,
     kept_files,
-    sweeps,
-    trials,
-    journeys,
-    journey_runs,
-    conversations,
-    conversation_runs,
-    albums,
-    album_runs,
-    receipts,
-    labels,
-    validations,
-    batches,
-    places,
     tables,
     objects,
     store,
     tokens,
     live,
 )
+
+
+def groups() -> list[ModuleType]:
+    """The modules of all routes: the core's and those of the systems."""
+    return [*_GROUPS, *(module for system, paths in declared("api") for module in system.load_all(paths))]
+
+
 _DESCRIPTION = """
 Every verb of the services. Lists are read page by page: send the `cursor` of a page to get the next one.
 Errors are `application/problem+json`. Requests that create something take an `Idempotency-Key`.
@@ -81,7 +64,7 @@ Errors are `application/problem+json`. Requests that create something take an `I
 
 def add_api(app: FastAPI) -> None:
     """Add every group, and the description of all."""
-    for module in _GROUPS:
+    for module in groups():
         # Routes that create something are of another class, so they have a router of their own.
         for router in filter(None, (module.router, getattr(module, "creation", None))):
             app.router.routes.extend(router.routes)
@@ -98,7 +81,7 @@ def add_api(app: FastAPI) -> None:
 def openapi_of(app: FastAPI) -> dict[str, Any]:
     """The description of every route of the API, with who may use it."""
     description = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
-    description["tags"] = [{"name": module.router.tags[0], "description": module.__doc__} for module in _GROUPS]
+    description["tags"] = [{"name": module.router.tags[0], "description": module.__doc__} for module in groups()]
     schemas = description["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

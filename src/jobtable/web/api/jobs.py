@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, Field
 
+from jobtable.jobs.read.group_progress import GroupProgress, find_group_progress, percent_of
 from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.read.timing import Timing
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Priority, Status
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy
-from jobtable.systems.sweeps.group_progress import GroupProgress, find_group_progress, percent_of
 from jobtable.web.api.bodies import Body, Id, Name, Written, with_kind
 from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore

@@ -8,9 +8,8 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from jobtable.jobs.stored.entities import Job
-from jobtable.systems.journeys.entities import Journey
 from jobtable.web.api.routers import api_router
+from jobtable.web.events import all_topics
 from jobtable.web.guard import READ, Guard, allow
 from jobtable.web.live import LiveFeed, Viewer
 
@@ -19,7 +18,9 @@ router = api_router("live")
 _KEEP_ALIVE_SECONDS = 15.0
 _CHECK_SECONDS = 2.0
 """So long after a token was revoked or has expired, its holder may still be told something."""
-_TOPIC = r"^(overview|jobs|queues|journeys|executions|job:.{1,1000}|journey:.{1,1000})$"
+_NAMES = [name for topics in all_topics() for name in topics.names]
+_KINDS = [kind for topics in all_topics() for kind in topics.with_id]
+_TOPIC = f"^({'|'.join([*_NAMES, *(f'{kind}:.{{1,1000}}' for kind in _KINDS)])})$"
 Topic = Annotated[str, Query(pattern=_TOPIC)]
 
 
@@ -30,7 +31,7 @@ async def look_on(
         Query(
             min_length=1,
             max_length=20,
-            description="`jobs`, `job:ID`, `queues`, `journeys`, `journey:ID`, `executions` or `overview`.",
+            description=", ".join(f"`{topic}`" for topic in [*_NAMES, *(f"{kind}:ID" for kind in _KINDS)]),
             examples=[["jobs"]],
         ),
     ],
@@ -70,8 +71,5 @@ async def watch(request: Request, viewer: Annotated[Viewer, Depends(look_on)]) -
 
 def _in_keys(topic: str) -> str:
     """A topic with its id as keys have it."""
-    kind, _, given = topic.partition(":")
-    if not given:
-        return topic
-    selection = Job.key(job_id=given) if kind == "job" else Journey.key(journey_id=given)
-    return f"{kind}:{selection.equal['PK']['S'].partition('#')[2]}"
+    kind = topic.partition(":")[0]
+    return next((topics.in_keys(topic) for topics in all_topics() if kind in topics.with_id), topic)

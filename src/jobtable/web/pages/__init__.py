@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from jobtable.systems.albums.web import pages as executions
-from jobtable.systems.conversations.web import pages as conversations
-from jobtable.systems.journeys.web import pages as journeys
-from jobtable.systems.receipts.web import pages as receipts
-from jobtable.systems.sweeps.web import pages as sweeps
+from jobtable.system import declared
 from jobtable.web.pages import (
     comparison,
     jobs,
@@ -28,11 +24,6 @@ _GROUPS = (
     jobs,
     comparison,
     queues,
-    sweeps,
-    journeys,
-    conversations,
-    executions,
-    receipts,
     tables,
     tokens,
 )
@@ -40,5 +31,6 @@ _GROUPS = (
 
 def add_pages(app: FastAPI) -> None:
     """Add every group."""
-    for group in _GROUPS:
+    of_systems = (group for system, paths in declared("pages") for group in system.load_all(paths))
+    for group in (*_GROUPS, *of_systems):
         app.router.routes.extend(group.router.routes)

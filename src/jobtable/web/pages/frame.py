@@ -4,56 +4,49 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    Environment,
+    PackageLoader,
+    PrefixLoader,
+    StrictUndefined,
+    pass_context,
+)
 from jinja2.runtime import Context
 from markupsafe import Markup
 
 import jobtable
 from jobtable.access.entities import Role
 from jobtable.clock import wall_time
+from jobtable.system import NavigationEntry, declared
 from jobtable.web.durations import NOTHING, duration_text
 from jobtable.web.problems import Problem
 from jobtable.web.static_files import static_url
 
-
-@dataclass(frozen=True)
-class NavigationEntry:
-    """A place in the navigation."""
-
-    path: str
-    title: str
-    icon: str
-    is_for_writers: bool = False
-    """Whether only those see it who may do everything."""
-    also: tuple[str, ...] = ()
-    """Where else pages begin that belong to it."""
-
-    def holds(self, path: str) -> bool:
-        """Whether a page belongs to it."""
-        beginnings = tuple(each for each in (self.path, *self.also) if each != "/")
-        return path == self.path or path.startswith(beginnings)
-
-
-NAVIGATION = (
+_NAVIGATION = (
     NavigationEntry("/", "Overview", "overview"),
     NavigationEntry("/jobs", "Jobs", "jobs", also=("/submit", "/compare")),
     NavigationEntry("/queues", "Queues & workers", "queues", also=("/workers",)),
-    NavigationEntry("/sweeps", "Sweeps", "sweeps"),
-    NavigationEntry("/journeys", "Journeys", "journeys"),
-    NavigationEntry("/conversations", "Conversations", "conversations"),
-    NavigationEntry("/executions", "Executions", "executions"),
-    NavigationEntry("/receipts", "Receipts", "receipts"),
+)
+_NAVIGATION_END = (
     NavigationEntry("/tables", "Tables", "tables"),
     NavigationEntry("/tokens", "Tokens", "key", is_for_writers=True),
 )
+
+
+def navigation() -> list[NavigationEntry]:
+    """The navigation: the core's pages, with those of the systems in between."""
+    return [*_NAVIGATION, *(entry for _, entries in declared("navigation") for entry in entries), *_NAVIGATION_END]
+
 
 _STEPS = ((60, "s", 1), (3600, "min", 60), (86400, "h", 3600), (float("inf"), "d", 86400))
 
@@ -151,9 +144,17 @@ def _query(**parameters: Any) -> str:
     return f"?{urlencode(given, doseq=True)}" if given else ""
 
 
+def _templates_of_systems() -> dict[str, BaseLoader]:
+    """The templates of each system that has some, by its name: a page renders `sweeps/sweep.html`."""
+    packages = {system.name: package for system, package in declared("web")}
+    return {
+        name: PackageLoader(package) for name, package in packages.items() if (files(package) / "templates").is_dir()
+    }
+
+
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("jobtable.web", "templates"),
+        loader=ChoiceLoader([PackageLoader("jobtable.web"), PrefixLoader(_templates_of_systems())]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -175,7 +176,12 @@ def _environment() -> Environment:
         shell=shlex.quote,
     )
     environment.globals.update(
-        navigation=NAVIGATION, query=_query, static_url=static_url, version=jobtable.__version__, Role=Role
+        navigation=navigation(),
+        icons_of_systems={name: drawing for _, icons in declared("icons") for name, drawing in icons.items()},
+        query=_query,
+        static_url=static_url,
+        version=jobtable.__version__,
+        Role=Role,
     )
     return environment
 
@@ -212,6 +218,6 @@ def error_page(request: Request, problem: Problem) -> Response:
         return Response(status_code=303, headers={"Location": address})
     here = request.url.path
     is_asked = bool(request.url.query)  # then the same page without it may be right
-    holders = (entry for entry in NAVIGATION if entry.holds(here) and (is_asked or entry.path != here))
-    nearest = next(holders, NAVIGATION[0])
+    holders = (entry for entry in navigation() if entry.holds(here) and (is_asked or entry.path != here))
+    nearest = next(holders, _NAVIGATION[0])
     return render(request, "error.html", title=problem.title, status=problem.status, problem=problem, nearest=nearest)

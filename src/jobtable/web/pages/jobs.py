@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
+from jobtable.jobs.read.group_progress import read_group_progress
 from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobArtifact, JobDependency, JobLog, JobLogText
@@ -15,8 +16,6 @@ from jobtable.jobs.stored.fields import LogLevel, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.submit.resubmission import copy_of, why_no_copy
 from jobtable.store import Page, Store
-from jobtable.systems.sweeps.group_progress import read_group_progress
-from jobtable.systems.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.known_workers import known_workers
@@ -114,6 +113,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
     lines, has_earlier_lines = _last_lines(queries, job_id)
     groups = read_group_progress(store, [job, *children.items])
     parent = store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None
+    owner = owner_of(job, parent)
     return render(
         request,
         "job.html",
@@ -125,7 +125,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         known_workers=known_workers(store, [job]),
         timing=jobs.timing_of(job, percent=groups[job_id].percent if job_id in groups else None),
         parent=parent,
-        owner=owner_of(job, parent),
+        owner=owner,
         history=history,
         lines=lines,
         longest_line=_LONGEST_LINE,
@@ -140,8 +140,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
         log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
         resources=queries.list_resources(job_id).page(size=50).items,
-        # Those of a sweep are its trials', each of which has its own.
-        series=[] if job.job_type == SWEEP and job.definition.is_group else metric_series(store, job_id),
+        # Those of a system's group are its children's, each of which has its own.
+        series=[] if owner is not None and job.definition.is_group else metric_series(store, job_id),
     )
 
 

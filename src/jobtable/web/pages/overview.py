@@ -11,17 +11,15 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.app import Services
 from jobtable.clock import wall_time
-from jobtable.errors import TableNotFound
+from jobtable.jobs.read.group_progress import GroupProgress, read_group_progress
 from jobtable.jobs.read.serving import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.stored.fields import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store
-from jobtable.systems.albums.entities import ValidationTask
-from jobtable.systems.receipts.entities import ReceiptValidationSummary, ValidationStatus
-from jobtable.systems.sweeps.group_progress import GroupProgress, read_group_progress
 from jobtable.web.dependencies import AllServices
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.known_workers import known_workers
+from jobtable.web.notices import Notices, list_notices
 from jobtable.web.pages.frame import render, render_fragment
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -74,10 +72,8 @@ class Overview:
     ended: list[Job]
     """Those that ended last, however they did."""
     throughput: Throughput
-    tasks: list[ValidationTask]
-    reviews: list[ReceiptValidationSummary]
-    has_more_for_people: bool
-    """Whether more tasks or reviews wait than these."""
+    notices: list[Notices]
+    """What waits for a person."""
 
     @property
     def running_count(self) -> int:
@@ -106,6 +102,16 @@ class Overview:
         return [worker for worker in self.workers if worker.health_status is Health.UNHEALTHY]
 
     @property
+    def for_people(self) -> int:
+        """How much of what waits for a person is shown."""
+        return sum(len(each.items) for each in self.notices)
+
+    @property
+    def has_more_for_people(self) -> bool:
+        """Whether more waits than is shown."""
+        return any(each.has_more for each in self.notices)
+
+    @property
     def slots(self) -> int:
         """How many jobs the workers can run at once."""
         return sum(worker.slots for worker in self.workers)
@@ -116,9 +122,6 @@ def read_overview(services: Services) -> Overview:
     queries, store = services.jobs.queries, services.store
     now = wall_time(store.clock)
     running = queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items
-    tasks = _waiting_tasks(services)
-    review = ReceiptValidationSummary.by_status(overall_status=ValidationStatus.NEEDS_REVIEW)
-    reviews = store.query(review).page(size=_SHOWN)
     return Overview(
         queues=sorted(queries.list_queues(), key=lambda queue: queue.job_count, reverse=True),
         workers=list(queries.list_instances_by_status(InstanceStatus.RUNNING)),
@@ -128,9 +131,7 @@ def read_overview(services: Services) -> Overview:
         failed=_failed_last(services),
         ended=_ended_last(store, FINAL),
         throughput=_throughput(services, now),
-        tasks=tasks[:_SHOWN],
-        reviews=reviews.items,
-        has_more_for_people=len(tasks) > _SHOWN or reviews.cursor is not None,
+        notices=list_notices(services, _SHOWN),
     )
 
 
@@ -156,13 +157,6 @@ def _ended_last(store: Store, statuses: Iterable[Status]) -> list[Job]:
 
 def _end(job: Job) -> datetime:
     return job.ended_at or job.created_at
-
-
-def _waiting_tasks(services: Services) -> list[ValidationTask]:
-    try:
-        return list(services.albums.list_pending_tasks(limit=_SHOWN + 1))
-    except TableNotFound:
-        return []  # albums are not deployed here
 
 
 def _throughput(services: Services, now: datetime) -> Throughput:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.completion import complete_execution
+from jobtable.cli.completion import MOST, completed
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.groups import new_group
 from jobtable.cli.opening import services_of
@@ -31,13 +31,18 @@ from jobtable.systems.albums.entities import (
 from jobtable.systems.albums.example import PATHS
 from jobtable.systems.albums.executions import QUEUE, Executions
 from jobtable.systems.albums.metrics import count_and_compare
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.watch import Watch
+
+
+def _ids(services: Services) -> Iterator[str]:
+    return (each.execution_id for each in services.get(AlbumWorkflows).list_newest_executions(limit=MOST))
+
 
 app = new_group()
 
 WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
-ExecutionId = Annotated[
-    str, typer.Argument(metavar="ID", help="The execution's id.", autocompletion=complete_execution)
-]
+ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="The execution's id.", autocompletion=completed(_ids))]
 SubmitOnly = Annotated[
     bool, typer.Option("--submit-only", help="Start no worker: those of the queue `albums` do the work.")
 ]
@@ -73,7 +78,7 @@ def start(
     path = definition or PATHS[workflow_type]
     settings = chosen_settings(store, objects, user=user, creates=True)
     with services_of(settings) as services:
-        execution = services.album_executions.start(path, content, image.name, user=settings.user)
+        execution = services.get(Executions).start(path, content, image.name, user=settings.user)
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
@@ -93,7 +98,7 @@ def retry(
     """
     settings = chosen_settings(store, objects)
     with services_of(settings) as services:
-        execution = services.album_executions.retry(execution_id)
+        execution = services.get(Executions).retry(execution_id)
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
@@ -118,7 +123,7 @@ def delete(
     confirm(f"Delete execution {execution_id} with its albums, tasks, image and jobs?", yes=yes)
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
-        count = services.album_executions.delete(execution_id, stop=stop, by=by)
+        count = services.get(Executions).delete(execution_id, stop=stop, by=by)
     if as_json:
         print_json({"execution": execution_id, "items": count})
     else:
@@ -127,7 +132,7 @@ def delete(
 
 def finish(services: Services, execution: Execution, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
     """Let workers run an execution until it ends or waits, with a bar; print it, and end with 5 if it failed."""
-    executions = services.album_executions
+    executions = services.get(Executions)
     if not submit_only:
         execution = _run(services, execution, settings)
     _print_execution(executions, execution.execution_id, as_json=as_json)
@@ -140,7 +145,7 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
 
 
 def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
-    records = services.album_executions.records
+    records = services.get(Executions).records
     say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.systems.albums.runner"])
     with working as workers, bar("Running") as steps:  # how many steps there are only those know who run them
@@ -153,7 +158,7 @@ def _run(services: Services, execution: Execution, settings: Settings) -> Execut
             shown = seen
 
         def look() -> Execution:
-            services.album_watch.expire_due()
+            services.get(Watch).expire_due()
             return records.get_execution(execution.execution_id)
 
         def is_over(seen: Execution) -> bool:
@@ -234,7 +239,7 @@ def list_executions(
         jobtable executions list --status waiting
     """
     with open_services(store, objects) as services:
-        found = services.albums.list_newest_executions(workflow_type, status, limit=limit + 1)
+        found = services.get(AlbumWorkflows).list_newest_executions(workflow_type, status, limit=limit + 1)
         is_narrowed = workflow_type is not None or status is not None
         empty = "There are no such executions." if is_narrowed else _NO_EXECUTIONS
         print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
@@ -266,7 +271,7 @@ def show(
         jobtable executions show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     with open_services(store, objects) as services:
-        _print_execution(services.album_executions, execution_id, as_json=as_json)
+        _print_execution(services.get(Executions), execution_id, as_json=as_json)
 
 
 @app.command()

@@ -14,8 +14,11 @@ from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.signals import signalled
+from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.cli.executions import SubmitOnly, WorkflowOption, finish, without_token
 from jobtable.systems.albums.entities import TaskStatus, ValidationTask
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.watch import Watch
 
 app = new_group()
 
@@ -39,7 +42,7 @@ def list_tasks(
     """
     with (
         open_services(store, objects) as services,
-        first_of(services.albums.list_tasks(status, workflow_type, limit=limit + 1), limit) as found,
+        first_of(services.get(AlbumWorkflows).list_tasks(status, workflow_type, limit=limit + 1), limit) as found,
     ):
         if as_json:
             print_json([without_token(task) for task in found])
@@ -67,7 +70,7 @@ def show(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as
         jobtable tasks show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --json
     """
     with open_services(store, objects) as services:
-        task = services.albums.get_task(task_id)
+        task = services.get(AlbumWorkflows).get_task(task_id)
     shown = without_token(task)
     if as_json:
         print_json(shown)
@@ -88,8 +91,8 @@ def token(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, a
         jobtable tasks token 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     with open_services(store, objects) as services:
-        services.albums.get_task(task_id)
-        made = services.album_answers.renew_token(task_id)
+        services.get(AlbumWorkflows).get_task(task_id)
+        made = services.get(Answers).renew_token(task_id)
     if as_json:
         print_json({"task_id": task_id, "token": made})
     else:
@@ -125,9 +128,9 @@ def complete(
         raise typer.BadParameter("give either --answer FILE or --confirm")
     settings = chosen_settings(store, objects)
     with services_of(settings) as services:
-        task = services.albums.get_task(task_id)
+        task = services.get(AlbumWorkflows).get_task(task_id)
         answered = [album.model_dump(mode="json") for album in task.albums] if answer is None else _read(answer)
-        execution = services.album_answers.complete(task_id, shown, answered)
+        execution = services.get(Answers).complete(task_id, shown, answered)
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
@@ -160,9 +163,9 @@ def expire(
         if follow:
             stop = signalled()
             say("Looking after tasks and executions; stop with Ctrl-C.")
-            services.album_watch.keep(stop.wait, say)
+            services.get(Watch).keep(stop.wait, say)
             return
-        sweep = services.album_watch.expire_due()
+        sweep = services.get(Watch).expire_due()
     if as_json:
         print_json(sweep)
         return

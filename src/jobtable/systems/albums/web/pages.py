@@ -18,10 +18,11 @@ from jobtable.systems.albums.entities import (
     WorkflowType,
 )
 from jobtable.systems.albums.metrics import count_if_few
-from jobtable.systems.receipts.web.stored_pictures import find_gone, picture_address
-from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
+from jobtable.systems.albums.web.dependencies import TheAlbums
+from jobtable.web.dependencies import AllServices, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
+from jobtable.web.pages.stored_pictures import find_gone, picture_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -48,7 +49,7 @@ def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Res
     metrics = {kind: _days(store, kind, counted) for kind, counted in today.items()}
     return render(
         request,
-        "executions.html",
+        "albums/executions.html",
         title="Executions",
         sides=sides,
         plots=_comparisons(metrics),
@@ -102,7 +103,7 @@ def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response
     answered.sort(key=lambda task: task.completed_at or task.created_at, reverse=True)
     return render(
         request,
-        "tasks.html",
+        "albums/tasks.html",
         title="Tasks",
         pending=pending[:_MOST_PENDING],
         answered=answered[:_SHOWN],
@@ -119,7 +120,7 @@ def show_task(
     task = albums.get_task(task_id)
     return render(
         request,
-        "task.html",
+        "albums/task.html",
         title="Check albums",
         task=task,
         source=_source(services, task.image_s3_key),
@@ -136,7 +137,7 @@ def show_execution(
     tasks = albums.list_execution_tasks(found.execution.workflow_type, execution_id).page(size=50).items
     return render(
         request,
-        "execution.html",
+        "albums/execution.html",
         title=f"Execution {execution_id}",
         execution=found.execution,
         albums=found.albums,

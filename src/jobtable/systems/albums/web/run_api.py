@@ -27,7 +27,7 @@ creation = api_router("albums as they run", CreationRoute)
 
 
 async def _executions(services: AllServices) -> Executions:
-    return services.album_executions
+    return services.get(Executions)
 
 
 async def _answers(jobs: TheJobs) -> Answers:

@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.extmath import randomized_svd
 
 from jobtable.errors import ValueRefusedError
+from jobtable.system import current_path
 from jobtable.systems.conversations.analysis.arrays import Floats
 from jobtable.systems.conversations.analysis.threads import in_one_thread
 from jobtable.systems.conversations.analysis.words import words_of
@@ -60,7 +61,7 @@ def embed_with(function: Embed, texts: Sequence[str]) -> Floats:
 
 def load_embed(path: str) -> Embed:
     """The embedding function that `module:function` names."""
-    module_name, _, name = path.partition(":")
+    module_name, _, name = current_path(path).partition(":")
     try:
         function: Embed = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -15,9 +15,10 @@ from jobtable.systems.conversations.entities import (
     JobResult,
     TopicName,
 )
+from jobtable.systems.conversations.web.dependencies import TheConversations
 from jobtable.web.api.bodies import NewestFirst, Written
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheConversations, TheStore, path_id
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 
 router = api_router("conversations")

@@ -20,6 +20,7 @@ from jobtable.systems.conversations.entities import (
     ConversationRun,
     TopicName,
 )
+from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.web.dependencies import AllServices, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
@@ -38,10 +39,10 @@ def show_conversations(request: Request, services: AllServices, store: TheStore,
     """All runs of all conversations."""
     page = store.query(ConversationRun.by_type()).page(cursor or None, size=50)
     runs = sorted(page.items, key=lambda run: run.created_at, reverse=True)
-    statuses = services.conversation_runs.statuses(runs) if runs else {}
+    statuses = services.get(ConversationRuns).statuses(runs) if runs else {}
     return render(
         request,
-        "conversations.html",
+        "conversations/conversations.html",
         title="Conversations",
         runs=runs,
         statuses=statuses,
@@ -60,26 +61,26 @@ def show_conversation(
     layer: int = 0,
 ) -> Response:
     """One conversation: the map of a chosen run."""
-    runs = services.conversation_runs.list_runs(conversation_id).page(size=50).items
+    runs = services.get(ConversationRuns).list_runs(conversation_id).page(size=50).items
     if not runs:
         raise NotFoundError(f"there is no run of conversation {conversation_id}")
-    statuses = services.conversation_runs.statuses(runs)
+    statuses = services.get(ConversationRuns).statuses(runs)
     chosen = run or _latest(runs, statuses)
-    shown = services.conversation_runs.get(chosen)
+    shown = services.get(ConversationRuns).get(chosen)
     if shown.record.conversation_id != conversation_id:
         raise NotFoundError(f"run {chosen} is one of conversation {shown.record.conversation_id}")
-    clusters = list(services.conversation_runs.list_results(chosen, CommentCluster).take(_MOST_CLUSTERS))
+    clusters = list(services.get(ConversationRuns).list_results(chosen, CommentCluster).take(_MOST_CLUSTERS))
     names = {
         (topic.layer_id, topic.cluster_id): topic.topic_name
-        for topic in services.conversation_runs.list_results(chosen, TopicName).take(_MOST_CLUSTERS)
+        for topic in services.get(ConversationRuns).list_results(chosen, TopicName).take(_MOST_CLUSTERS)
     }
     texts = _texts(services, shown.record)
-    extremities = list(services.conversation_runs.list_results(chosen, CommentExtremity).take(_MOST_POINTS))
+    extremities = list(services.get(ConversationRuns).list_results(chosen, CommentExtremity).take(_MOST_POINTS))
     voted_on = [each for each in extremities if each.vote_count != 0]  # silence is no consensus
     ranked = sorted(voted_on, key=lambda each: each.extremity_value)
     return render(
         request,
-        "conversation.html",
+        "conversations/conversation.html",
         title=f"Conversation {conversation_id}",
         conversation_id=conversation_id,
         runs=runs,
@@ -116,7 +117,7 @@ def _map(
     services: Services, run_id: str, layer: int, names: dict[tuple[int, int], str], texts: dict[int, str]
 ) -> dict[str, Any]:
     """Each comment at its place, coloured by its cluster in a layer; one trace a cluster."""
-    runs = services.conversation_runs
+    runs = services.get(ConversationRuns)
     cluster_of = {
         each.comment_id: each.layer_clusters.get(str(layer), -1)
         for each in runs.list_results(run_id, CommentClusterAssignment).take(_MOST_POINTS)

@@ -29,7 +29,7 @@ Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 
 
 async def _runs(services: AllServices) -> ConversationRuns:
-    return services.conversation_runs
+    return services.get(ConversationRuns)
 
 
 TheRuns = Annotated[ConversationRuns, Depends(_runs)]

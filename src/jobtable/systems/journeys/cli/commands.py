@@ -23,7 +23,7 @@ from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefin
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
-from jobtable.systems.journeys.service import CompleteJourney
+from jobtable.systems.journeys.service import CompleteJourney, Journeys
 from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 
 app = new_group()
@@ -87,10 +87,12 @@ def create(
             created_at=now,
             updated_at=now,
         )
-        services.journeys.create_from_template(journey, template, with_example_rules=rules)
+        services.get(Journeys).create_from_template(journey, template, with_example_rules=rules)
         if settings.server is None and not source.exists():
             say(f"There is no file {source.absolute()} here: the journey fails unless its workers find one.")
-        _print_journey(services.journeys.get_complete_journey(journey.journey_id, consistent=True), as_json=as_json)
+        _print_journey(
+            services.get(Journeys).get_complete_journey(journey.journey_id, consistent=True), as_json=as_json
+        )
 
 
 def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
@@ -137,7 +139,7 @@ def list_journeys(
         jobtable journeys list --status running --json
     """
     with open_services(store, objects) as services:
-        found = services.journeys.list_journeys(status, newest_first=True)
+        found = services.get(Journeys).list_journeys(status, newest_first=True)
         empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
         if status is not None:
             empty = f"No journey is {status}."
@@ -153,7 +155,7 @@ def show(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = No
         jobtable journeys show JRN-1
     """
     with open_services(store, objects) as services:
-        _print_journey(services.journeys.get_complete_journey(journey_id, consistent=True), as_json=as_json)
+        _print_journey(services.get(Journeys).get_complete_journey(journey_id, consistent=True), as_json=as_json)
 
 
 @app.command()
@@ -227,15 +229,15 @@ def _begin(
     """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
     with services_of(settings) as services:
         for stage_id in skip or ():
-            services.journey_runner.skip(journey_id, stage_id)
-        journey = verb(services.journey_runner)(journey_id, by=settings.user)
+            services.get(JourneyRunner).skip(journey_id, stage_id)
+        journey = verb(services.get(JourneyRunner))(journey_id, by=settings.user)
         if not submit_only and journey.status is JourneyStatus.RUNNING:
             try:
                 journey = _work(services, settings, journey)
             except KeyboardInterrupt:
                 say(f"What is finished stays finished; go on with: jobtable journeys run {journey_id}")
                 raise
-        _print_journey(services.journeys.get_complete_journey(journey_id, consistent=True), as_json=as_json)
+        _print_journey(services.get(Journeys).get_complete_journey(journey_id, consistent=True), as_json=as_json)
     if not submit_only and journey.status is not JourneyStatus.COMPLETED:
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
@@ -245,7 +247,7 @@ def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.systems.journeys.runner"])
     with working as workers, bar(journey.name, 100) as shown:
         return workers.poll(
-            lambda: services.journeys.get_journey(journey.journey_id),
+            lambda: services.get(Journeys).get_journey(journey.journey_id),
             lambda seen: seen.status is not JourneyStatus.RUNNING,
             lambda seen: shown.reach(seen.overall_progress),
         )
@@ -260,7 +262,7 @@ def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = N
         jobtable journeys pause JRN-1
     """
     with open_services(store, objects) as services:
-        services.journey_runner.pause(journey_id)
+        services.get(JourneyRunner).pause(journey_id)
     say(f"Journey {journey_id} is paused: go on with `jobtable journeys resume {journey_id}`.")
 
 
@@ -274,7 +276,7 @@ def cancel(journey_id: JourneyId, user: User = None, store: StoreUrl = None, obj
     """
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
-        services.journey_runner.cancel(journey_id, by=by)
+        services.get(JourneyRunner).cancel(journey_id, by=by)
     say(f"Journey {journey_id} is cancelled.")
 
 

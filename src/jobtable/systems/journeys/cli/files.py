@@ -13,6 +13,7 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_wri
 from jobtable.cli.output import print_json, say
 from jobtable.objects import object_key
 from jobtable.systems.journeys.archive_check import MOST_BYTES
+from jobtable.systems.journeys.backups import JourneyBackups
 from jobtable.systems.journeys.cli.records import JourneyId
 from jobtable.systems.journeys.restore import Existing
 
@@ -35,7 +36,7 @@ def export(
     target = path or Path(object_key(f"{journey_id}.zip"))  # an id may have slashes; the file stands in this folder
     file = file_to_write(target)
     with open_services(store, objects) as services:
-        made = services.journey_backups.get_journey_complete(journey_id, file)
+        made = services.get(JourneyBackups).get_journey_complete(journey_id, file)
     if as_json:
         told = {"file": str(target), "journey": journey_id, "items": made.items, "objects": made.objects}
         print_json(told | {"bytes": target.stat().st_size})
@@ -70,7 +71,7 @@ def import_journey(
     if existing is Existing.REPLACE:
         confirm(f"Delete what the journey in {path} has here, and is not in the file?", yes=yes)
     with open_services(store, objects, creates=True) as services:
-        done = services.journey_backups.import_journey_complete(path, existing, most_bytes=most_bytes)
+        done = services.get(JourneyBackups).import_journey_complete(path, existing, most_bytes=most_bytes)
     if as_json:
         print_json(done)
         return
@@ -95,7 +96,7 @@ def delete(
     confirm(f"Delete journey {journey_id} with its executions, jobs, logs, reports and files?", yes=yes)
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
-        count = services.journey_backups.delete_journey(journey_id, stop=stop, by=by)
+        count = services.get(JourneyBackups).delete_journey(journey_id, stop=stop, by=by)
     say(f"Deleted journey {journey_id}: {count} items, and its objects.")
 
 

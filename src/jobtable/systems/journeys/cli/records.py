@@ -14,7 +14,9 @@ from jobtable.cli.output import first_of, print_json, print_json_line, print_lis
 from jobtable.errors import NotFoundError
 from jobtable.systems.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
 from jobtable.systems.journeys.parts import LogLevel, ReportType, RuleStatus
+from jobtable.systems.journeys.records import ExecutionRecords
 from jobtable.systems.journeys.rules import applicable
+from jobtable.systems.journeys.service import Journeys
 
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage.")]
@@ -72,12 +74,12 @@ def _refuse_unknown(step: str | None, executions: list[JobExecution], journey_id
 
 def _latest(services: Services, journey_id: str, stage_id: str | None) -> Iterator[JobExecution]:
     """The latest execution of each stage, in order."""
-    complete = services.journeys.get_complete_journey(journey_id, recent_executions=0, consistent=True)
+    complete = services.get(Journeys).get_complete_journey(journey_id, recent_executions=0, consistent=True)
     if stage_id is not None:
-        services.journeys.get_stage(journey_id, stage_id)
+        services.get(Journeys).get_stage(journey_id, stage_id)
     for stage in complete.stages:
         if stage_id in (None, stage.stage_id):
-            found = services.journeys.list_stage_executions(stage, newest_first=True).first()
+            found = services.get(Journeys).list_stage_executions(stage, newest_first=True).first()
             if found is not None:
                 yield found
 
@@ -86,15 +88,15 @@ def _full(services: Services, execution: JobExecution, step: str | None) -> Iter
     steps = {run.step_id for run in execution.steps}
     if step is not None and step not in steps:
         return iter(())
-    return services.journey_records.get_job_logs(execution.journey_id, execution.stage_id, execution.job_id, step)
+    return services.get(ExecutionRecords).get_job_logs(execution.journey_id, execution.stage_id, execution.job_id, step)
 
 
 def _recent(services: Services, execution: JobExecution, step: str | None) -> Iterator[dict[str, Any]]:
     entries: Iterable[LogEntry]
     if step is None:
-        entries = services.journeys.list_job_logs(execution.job_id)
+        entries = services.get(Journeys).list_job_logs(execution.job_id)
     else:
-        entries = services.journeys.list_step_logs(execution.journey_id, execution.job_id, step)
+        entries = services.get(Journeys).list_step_logs(execution.journey_id, execution.job_id, step)
     for entry in entries:
         yield {
             "jobId": entry.job_id,
@@ -139,7 +141,7 @@ def reports(
         found = [
             record
             for execution in _latest(services, journey_id, stage)
-            for record in services.journeys.list_job_reports(execution.job_id)
+            for record in services.get(Journeys).list_job_reports(execution.job_id)
             if report_type in (None, record.report_type)
         ]
         print_list(found, _report_row, as_json=as_json, empty=f"Journey {journey_id} has no such reports.")
@@ -169,10 +171,10 @@ def report(
         jobtable journeys report JRN-1 JOB-0C6B1C1F6B112F63_job_summary
     """
     with open_services(store, objects) as services:
-        for execution in services.journeys.list_executions(journey_id):
-            for record in services.journeys.list_job_reports(execution.job_id):
+        for execution in services.get(Journeys).list_executions(journey_id):
+            for record in services.get(Journeys).list_job_reports(execution.job_id):
                 if record.report_id == report_id:
-                    print_json(services.journey_records.read_report(record))
+                    print_json(services.get(ExecutionRecords).read_report(record))
                     return
     raise NotFoundError(f"journey {journey_id} has no report {report_id}")
 
@@ -193,10 +195,10 @@ def rules(
         jobtable journeys rules JRN-1 --stage tmf_mapping
     """
     with open_services(store, objects) as services:
-        services.journeys.get_journey(journey_id)
-        found = services.journeys.list_rules(journey_id)
+        services.get(Journeys).get_journey(journey_id)
+        found = services.get(Journeys).list_rules(journey_id)
         if stage is not None:
-            found = applicable(found, services.journeys.get_stage(journey_id, stage))
+            found = applicable(found, services.get(Journeys).get_stage(journey_id, stage))
         print_list(found, _rule_row, as_json=as_json, empty=f"Journey {journey_id} has no such rules.")
 
 
@@ -226,10 +228,10 @@ def rule(
         jobtable journeys rule JRN-1 rule-tmf_mapping-field_mapping-001 inactive
     """
     with open_services(store, objects) as services:
-        found = next((each for each in services.journeys.list_rules(journey_id) if each.rule_id == rule_id), None)
+        found = next((each for each in services.get(Journeys).list_rules(journey_id) if each.rule_id == rule_id), None)
         if found is None:
             raise NotFoundError(f"journey {journey_id} has no rule {rule_id}")
-        services.journeys.change_rule_status(found, status)
+        services.get(Journeys).change_rule_status(found, status)
     say(f"Rule {rule_id} is {status.value}.")
 
 

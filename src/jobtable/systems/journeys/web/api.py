@@ -22,9 +22,10 @@ from jobtable.systems.journeys.entities import (
 from jobtable.systems.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
 from jobtable.systems.journeys.service import CompleteJourney
 from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
+from jobtable.systems.journeys.web.dependencies import TheJourneys
 from jobtable.web.api.bodies import Body, Id, NewestFirst, Written
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 
 from jobtable.errors import ObjectNotFoundError
+from jobtable.systems.journeys.records import ExecutionRecords
 from jobtable.systems.journeys.reports import OWN_MEMBERS
+from jobtable.systems.journeys.service import Journeys
 from jobtable.web.dependencies import AllServices, JobId, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
@@ -23,15 +25,15 @@ _MOST_LINES = 300
 @allow(READ)
 def show_journeys(request: Request, services: AllServices, cursor: str = "") -> Response:
     """All journeys, the newest first."""
-    page = services.journeys.list_journeys(newest_first=True).page(cursor or None, size=_PAGE)
-    return render(request, "journeys.html", title="Journeys", page=page, is_first=not cursor)
+    page = services.get(Journeys).list_journeys(newest_first=True).page(cursor or None, size=_PAGE)
+    return render(request, "journeys/journeys.html", title="Journeys", page=page, is_first=not cursor)
 
 
 @router.get("/journeys/{journey_id}")
 @allow(READ)
 def show_journey(request: Request, journey_id: Annotated[str, path_id("JRN-1")], services: AllServices) -> Response:
     """One journey: the board of its stages, its rules and its executions."""
-    whole = services.journeys.get_complete_journey(journey_id, recent_executions=50, consistent=True)
+    whole = services.get(Journeys).get_complete_journey(journey_id, recent_executions=50, consistent=True)
     latest: dict[str, Any] = {}
     for execution in whole.recent_executions:
         there = latest.get(execution.stage_id)
@@ -39,7 +41,7 @@ def show_journey(request: Request, journey_id: Annotated[str, path_id("JRN-1")],
             latest[execution.stage_id] = execution
     return render(
         request,
-        "journey.html",
+        "journeys/journey.html",
         title=whole.journey.name,
         whole=whole,
         journey=whole.journey,
@@ -55,17 +57,17 @@ def show_execution(
     request: Request, journey_id: Annotated[str, path_id("JRN-1")], job_id: JobId, services: AllServices
 ) -> Response:
     """One execution of a stage: its steps, its log and its reports."""
-    execution = services.journeys.get_execution(job_id)
-    stage = services.journeys.get_stage(execution.journey_id, execution.stage_id)
-    records = list(services.journeys.list_job_reports(job_id).take(_MOST_REPORTS))
+    execution = services.get(Journeys).get_execution(job_id)
+    stage = services.get(Journeys).get_stage(execution.journey_id, execution.stage_id)
+    records = list(services.get(Journeys).list_job_reports(job_id).take(_MOST_REPORTS))
     return render(
         request,
-        "journey_execution.html",
+        "journeys/journey_execution.html",
         title=f"{stage.name} #{execution.execution_number}",
-        journey=services.journeys.get_journey(execution.journey_id),
+        journey=services.get(Journeys).get_journey(execution.journey_id),
         stage=stage,
         execution=execution,
-        lines=list(services.journeys.list_recent_job_logs(job_id, limit=_MOST_LINES))[::-1],
+        lines=list(services.get(Journeys).list_recent_job_logs(job_id, limit=_MOST_LINES))[::-1],
         reports=[(record, _sections(services, record)) for record in records],
     )
 
@@ -73,7 +75,7 @@ def show_execution(
 def _sections(services: AllServices, record: Any) -> dict[str, Any] | None:
     """What the report that a record names has to say, without what the record says; None where its object is gone."""
     try:
-        report = services.journey_records.read_report(record)
+        report = services.get(ExecutionRecords).read_report(record)
     except ObjectNotFoundError:
         return None
     return {name: said for name, said in report.items() if name not in OWN_MEMBERS and said not in (None, "", [], {})}

@@ -22,9 +22,10 @@ from jobtable.systems.journeys.restore import Existing
 from jobtable.systems.journeys.rules import add_rule, change_rule_status
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.web.api import JourneyId, StageId
+from jobtable.systems.journeys.web.dependencies import TheJourneys
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
+from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
 from jobtable.web.limits import takes_file
@@ -38,15 +39,15 @@ _ZIP = "application/zip"
 
 
 async def _runner(services: AllServices) -> JourneyRunner:
-    return services.journey_runner
+    return services.get(JourneyRunner)
 
 
 async def _records(services: AllServices) -> ExecutionRecords:
-    return services.journey_records
+    return services.get(ExecutionRecords)
 
 
 async def _backups(services: AllServices) -> JourneyBackups:
-    return services.journey_backups
+    return services.get(JourneyBackups)
 
 
 TheRunner = Annotated[JourneyRunner, Depends(_runner)]

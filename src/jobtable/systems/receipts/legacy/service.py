@@ -88,54 +88,54 @@ class LegacyService:
             timestamp_added=self._clock.now(),
         )
 
-    @access_pattern("001", "List the words with a tag", index="GSI1")
+    @access_pattern("List the words with a tag", index="GSI1")
     def list_words_by_tag(self, tag: str) -> Query[WordTag]:
         """The words of images that have a tag."""
         return self._store.query(WordTag.by_tag(tag_name=tag))
 
-    @access_pattern("001", "List the receipt words with a tag", index="GSI1")
+    @access_pattern("List the receipt words with a tag", index="GSI1")
     def list_receipt_words_by_tag(self, tag: str) -> Query[ReceiptWordTag]:
         """The words of receipts that have a tag."""
         return self._store.query(ReceiptWordTag.by_tag(tag_name=tag))
 
-    @access_pattern("001", "List the tags of all receipts", index="GSI2")
+    @access_pattern("List the tags of all receipts", index="GSI2")
     def list_all_receipt_word_tags(self) -> Query[ReceiptWordTag]:
         """The tags of the words of all receipts, by image, receipt, line and word."""
         return self._store.query(ReceiptWordTag.everywhere())
 
     # --- images and receipts ----------------------------------------------------------------------------------------
 
-    @access_pattern("001", "List all images", index="GSI1")
+    @access_pattern("List all images", index="GSI1")
     def list_images(self) -> Query[Image]:
         """All images, in order of their ids."""
         return self._store.query(Image.everywhere())
 
-    @access_pattern("001", "List the lines of all images", index="GSI1")
+    @access_pattern("List the lines of all images", index="GSI1")
     def list_all_lines(self) -> Query[Line]:
         """The lines of all images, by image and number."""
         return self._store.query(Line.everywhere())
 
-    @access_pattern("001", "Everything under an image")
+    @access_pattern("Everything under an image")
     def list_under_image(self, image_id: str) -> Query[Entity]:
         """An image with everything under it, in key order, by one query."""
         return self._store.collection(Image.key(image_id=image_id))
 
-    @access_pattern("001", "List the receipts of an image", index="GSI1")
+    @access_pattern("List the receipts of an image", index="GSI1")
     def list_receipts(self, image_id: str) -> Query[Receipt]:
         """The receipts on an image."""
         return self._store.query(Receipt.by_image(image_id=image_id))
 
-    @access_pattern("001", "List all receipts", index="GSI2")
+    @access_pattern("List all receipts", index="GSI2")
     def list_all_receipts(self) -> Query[Receipt]:
         """The receipts of all images."""
         return self._store.query(Receipt.everywhere())
 
-    @access_pattern("001", "List the words of all receipts", index="GSI2")
+    @access_pattern("List the words of all receipts", index="GSI2")
     def list_all_receipt_words(self) -> Query[ReceiptWord]:
         """The words of all receipts."""
         return self._store.query(ReceiptWord.everywhere())
 
-    @access_pattern("001", "What GPT was asked about a word's tag")
+    @access_pattern("What GPT was asked about a word's tag")
     def list_gpt_answers(self, word: ReceiptWord, tag: str) -> list[GPTRecord]:
         """The initial tagging and the validation of a tag, by one query."""
         place = {"image_id": word.image_id, "receipt_id": word.receipt_id, "line_id": word.line_id}

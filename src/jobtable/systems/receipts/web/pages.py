@@ -17,10 +17,10 @@ from jobtable.systems.receipts.entities import (
 from jobtable.systems.receipts.geometry import Point
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.records import Picture
-from jobtable.systems.receipts.web.stored_pictures import find_gone, picture_address
 from jobtable.web.dependencies import TheObjects, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
+from jobtable.web.pages.stored_pictures import find_gone, picture_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -39,7 +39,7 @@ def show_receipts(request: Request, store: TheStore, cursor: str = "") -> Respon
     validations = store.batch_get(keys)
     return render(
         request,
-        "receipts.html",
+        "receipts/receipts.html",
         title="Receipts",
         rows=list(zip(receipts, validations, strict=True)),
         cursor=page.cursor,
@@ -60,7 +60,7 @@ def show_image(
     gone = find_gone(objects, (each.receipt.s3_key for each in receipts.values() if each.receipt))
     return render(
         request,
-        "receipt.html",
+        "receipts/receipt.html",
         title=f"Image {image_id}",
         image=image,
         receipts=[_shown(number, each, gone) for number, each in sorted(receipts.items())],

@@ -15,13 +15,13 @@ from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chos
 from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_part, print_text, say
 from jobtable.cli.server_workers import ServerWorkers
 from jobtable.errors import NotFoundError
-from jobtable.jobs.stored.entities import SweepEntry
 from jobtable.jobs.stored.fields import Status
 from jobtable.settings import Settings
 from jobtable.systems.sweeps.cli.export import SweepId, export
 from jobtable.systems.sweeps.cli.table import counts, follow, params_text
+from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.samplers import Optuna
-from jobtable.systems.sweeps.service import Progress, TrialResult
+from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
 
 app = new_group()
@@ -70,7 +70,7 @@ def run(
     sweep = read_sweep(file)
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds, creates=True)
     with services_of(settings) as services:
-        job = services.sweeps.submit(sweep, sweep_id=sweep_id, user=settings.user)
+        job = services.get(Sweeps).submit(sweep, sweep_id=sweep_id, user=settings.user)
         working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
         _go_on(services, job.job_id, working, as_json=as_json)
 
@@ -97,7 +97,7 @@ def resume(
     """
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
     with services_of(settings) as services:
-        sweeps = services.sweeps
+        sweeps = services.get(Sweeps)
         requeued = sweeps.resume(sweep_id, by=settings.user)
         say(f"Trials that are in the queue again: {requeued}")
         sweep = sweeps.get_definition(sweep_id)
@@ -131,7 +131,7 @@ def extend(
         raise typer.BadParameter("say how many trials more with --trials, or how many in all with --total")
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
     with services_of(settings) as services:
-        sweeps = services.sweeps
+        sweeps = services.get(Sweeps)
         say(f"Trials in all: {sweeps.extend(sweep_id, trials=trials, total=total, by=settings.user)}")
         sweep = sweeps.get_definition(sweep_id)
         working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
@@ -154,7 +154,7 @@ def show(
         jobtable sweeps show 6f1c1ad0 --trials
     """
     with open_services(store, objects) as services:
-        sweeps = services.sweeps
+        sweeps = services.get(Sweeps)
         if is_followed:
             follow(sweeps, sweep_id, services.jobs.clock, lambda: None)
         progress = sweeps.get_progress(sweep_id)
@@ -176,7 +176,7 @@ def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl =
     """
     with open_services(store, objects) as services:
         empty = "There are no sweeps yet; run one with `jobtable sweeps run FILE`."
-        print_list(services.sweeps.list_sweeps(), _entry_row, as_json=as_json, empty=empty, limit=limit)
+        print_list(services.get(Sweeps).list_sweeps(), _entry_row, as_json=as_json, empty=empty, limit=limit)
 
 
 @app.command()
@@ -190,7 +190,7 @@ def best(
         jobtable sweeps best 6f1c1ad0 -n 3 --json
     """
     with open_services(store, objects) as services:
-        found = services.sweeps.list_best(sweep_id, limit=limit)
+        found = services.get(Sweeps).list_best(sweep_id, limit=limit)
     if not found:
         raise NotFoundError(f"no trial of sweep {sweep_id} has run to its end")
     print_list(found, _row, as_json=as_json, empty="")
@@ -211,7 +211,7 @@ def stop(
     """
     settings = resolved(store=store, objects=objects, user=user).settings
     with open_services(store, objects) as services:
-        sweeps = services.sweeps
+        sweeps = services.get(Sweeps)
         sweeps.stop(sweep_id, by=settings.user)
         progress = sweeps.get_progress(sweep_id)
     if as_json:
@@ -231,7 +231,7 @@ def _working(
 
 def _go_on(services: Services, sweep_id: str, working: LocalWorkers | ServerWorkers | None, *, as_json: bool) -> None:
     """See a sweep to its end, or only say its id."""
-    sweeps = services.sweeps
+    sweeps = services.get(Sweeps)
     if working is not None:
         say(f"Sweep {sweep_id}: if this is stopped, `jobtable sweeps resume {sweep_id}` goes on with it.")
         with working as workers:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from jobtable.cli.completion import complete_sweep
+from jobtable.app import Services
+from jobtable.cli.completion import MOST, completed
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_line, print_json
-from jobtable.systems.sweeps.service import TrialResult
+from jobtable.systems.sweeps.service import Sweeps, TrialResult
 
-SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.", autocompletion=complete_sweep)]
+
+def _ids(services: Services) -> Iterator[str]:
+    return (sweep.job_id for sweep in services.get(Sweeps).list_sweeps().take(MOST))
+
+
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.", autocompletion=completed(_ids))]
 
 
 def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
@@ -28,12 +35,12 @@ def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None
     """
     with open_services(store, objects) as services:
         if as_json:
-            print_json(list(services.sweeps.list_trials(sweep_id)))
+            print_json(list(services.get(Sweeps).list_trials(sweep_id)))
             return
-        names = services.sweeps.get_definition(sweep_id).space.names
+        names = services.get(Sweeps).get_definition(sweep_id).space.names
         rows = csv.writer(sys.stdout, lineterminator="\n")
         rows.writerow(["number", "job_id", "status", "value", *(f"params.{name}" for name in names), "message"])
-        for trial in services.sweeps.list_trials(sweep_id):
+        for trial in services.get(Sweeps).list_trials(sweep_id):
             rows.writerow(_row(trial, names))
 
 

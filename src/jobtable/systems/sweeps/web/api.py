@@ -8,8 +8,9 @@ from typing import Annotated
 from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
-from jobtable.jobs.stored.entities import Job, JobMetric, SweepEntry
+from jobtable.jobs.stored.entities import Job, JobMetric
 from jobtable.jobs.stored.fields import Status
+from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
@@ -27,7 +28,7 @@ Most = Annotated[int, Query(ge=1, le=1000)]
 
 
 async def _sweeps(services: AllServices) -> Sweeps:
-    return services.sweeps
+    return services.get(Sweeps)
 
 
 TheSweeps = Annotated[Sweeps, Depends(_sweeps)]

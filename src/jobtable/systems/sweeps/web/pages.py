@@ -11,7 +11,7 @@ from jobtable.app import Services
 from jobtable.jobs.read.waiting import Waiting, WaitKind
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import CLAIMABLE, Status
-from jobtable.systems.sweeps.service import TrialResult
+from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.systems.sweeps.web.importance import parameter_importance
 from jobtable.web.dependencies import AllServices, path_id
@@ -29,18 +29,18 @@ _MOST_COMPARED = 5
 @allow(READ)
 def show_sweeps(request: Request, services: AllServices, cursor: str = "") -> Response:
     """All sweeps, the newest first, with how far they are."""
-    page = services.sweeps.list_sweeps().page(cursor or None, size=20)
-    found = ((entry, services.sweeps.find_progress(entry.job_id)) for entry in page.items)
+    page = services.get(Sweeps).list_sweeps().page(cursor or None, size=20)
+    found = ((entry, services.get(Sweeps).find_progress(entry.job_id)) for entry in page.items)
     rows = [(entry, progress) for entry, progress in found if progress is not None]  # some are being deleted
-    return render(request, "sweeps.html", title="Sweeps", rows=rows, cursor=page.cursor, is_first=not cursor)
+    return render(request, "sweeps/sweeps.html", title="Sweeps", rows=rows, cursor=page.cursor, is_first=not cursor)
 
 
 @router.get("/sweeps/{sweep_id}")
 @allow(READ)
 def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")], services: AllServices) -> Response:
     """One sweep: its progress, its best trial, and what its parameters have to do with that."""
-    definition = services.sweeps.get_definition(sweep_id)
-    trials = list(islice(services.sweeps.list_trials(sweep_id), _MOST_TRIALS + 1))
+    definition = services.get(Sweeps).get_definition(sweep_id)
+    trials = list(islice(services.get(Sweeps).list_trials(sweep_id), _MOST_TRIALS + 1))
     is_cut = len(trials) > _MOST_TRIALS
     trials = trials[:_MOST_TRIALS]
     valued = [trial for trial in trials if trial.value is not None]
@@ -49,15 +49,15 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
     # What a trial had when it was stopped is no result, however good it looks.
     stopped = [trial for trial in valued if trial.status is not Status.COMPLETED]
     ranked = [*_ranked(completed, is_max), *_ranked(stopped, is_max)]
-    best = services.sweeps.list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
+    best = services.get(Sweeps).list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
     names = sorted({name for trial in trials for name in trial.params})
     next_job = _next_job(services, sweep_id, trials)
     shown = (best + [trial for trial in trials if trial.value is None])[:_MOST_ROWS]
     return render(
         request,
-        "sweep.html",
+        "sweeps/sweep.html",
         title=definition.name,
-        sweep=services.sweeps.get_progress(sweep_id),
+        sweep=services.get(Sweeps).get_progress(sweep_id),
         definition=definition,
         job=services.jobs.queries.get_job(sweep_id),
         next_job=next_job,
@@ -80,7 +80,7 @@ def _next_job(services: Services, sweep_id: str, trials: list[TrialResult]) -> J
     waiting = next((trial.job_id for trial in trials if trial.status in CLAIMABLE), None)
     if waiting is not None:
         return services.store.find(Job.key(job_id=waiting))
-    return services.sweeps.find_last_planning(sweep_id)
+    return services.get(Sweeps).find_last_planning(sweep_id)
 
 
 def _why_waiting(services: Services, job: Job | None) -> Waiting | None:

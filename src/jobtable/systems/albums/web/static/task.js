@@ -1,5 +1,5 @@
 // Answering a validation task: the albums as the person has left them.
-import { askServer, toast } from "./server.js";
+import { askServer, toast } from "../server.js";
 
 const number = (text) => (text === "" ? null : Number(text));
 

@@ -1,5 +1,5 @@
 // Importing a journey's file.
-import { askServer, toast } from "./server.js";
+import { askServer, toast } from "../server.js";
 
 document.querySelector("[data-import]")?.addEventListener("change", async (event) => {
   const [file] = event.target.files;

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from tests.access_patterns import Question, World
+
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
@@ -15,7 +17,6 @@ from jobtable.systems.conversations.entities import TABLES, CommentEmbedding, Co
 from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.conversations.service import Conversations
 from jobtable.testing import FakeClock
-from tests.access_patterns import Question, World
 
 
 def results(job_id: str, conversation_id: str, clock: FakeClock, comments: range) -> Iterator[JobResult]:
@@ -62,38 +63,38 @@ WORLD = World(
     tables=(main, *TABLES),
     items=items,
     questions={
-        ("003", "All runs of a conversation, newest first"): Question(
+        ("conversations", "All runs of a conversation, newest first"): Question(
             lambda s: [run.run_id for run in runs(s).list_runs("36324")], ["run-3", "run-1"]
         ),
-        ("003", "Get all data for a specific job"): Question(
+        ("conversations", "Get all data for a specific job"): Question(
             lambda s: [e.comment_id for e in Conversations(s).list_by_job(CommentEmbedding, "job-1")], [9, 10, 11]
         ),
-        ("003", "Get all data for a specific job and conversation"): Question(
+        ("conversations", "Get all data for a specific job and conversation"): Question(
             lambda s: [
                 e.comment_id for e in Conversations(s).list_by_job_and_conversation(CommentEmbedding, "job-2", "36324")
             ],
             [20, 21],
         ),
-        ("003", "Get all data for a specific conversation"): Question(
+        ("conversations", "Get all data for a specific conversation"): Question(
             lambda s: [e.comment_id for e in Conversations(s).list_by_conversation(CommentEmbedding, "36324")],
             [20, 21, 9, 10, 11],
         ),
-        ("003", "Get a specific item: comment embedding"): Question(
+        ("conversations", "Get a specific item: comment embedding"): Question(
             lambda s: Conversations(s).get_comment_embedding("job-1", 9).embedding.vector, [0.5, 9]
         ),
-        ("003", "Get a specific item: cluster assignment"): Question(
+        ("conversations", "Get a specific item: cluster assignment"): Question(
             lambda s: [Conversations(s).get_cluster_assignment("job-1", 9).layer_clusters], [{"0": 9, "1": 0}]
         ),
-        ("003", "Get a specific item: cluster structure"): Question(
+        ("conversations", "Get a specific item: cluster structure"): Question(
             lambda s: [Conversations(s).get_cluster("job-1", "layer0_9").cluster_id], [9]
         ),
-        ("003", "Get a specific item: graph edge"): Question(
+        ("conversations", "Get a specific item: graph edge"): Question(
             lambda s: [Conversations(s).get_graph_edge("job-1", "9_10").target_id], [10]
         ),
-        ("003", "Get a specific item: topic name"): Question(
+        ("conversations", "Get a specific item: topic name"): Question(
             lambda s: [Conversations(s).get_topic_name("job-1", "layer0_9").topic_name], ["Parks"]
         ),
-        ("003", "Get a specific item: comment extremity"): Question(
+        ("conversations", "Get a specific item: comment extremity"): Question(
             lambda s: [Conversations(s).get_comment_extremity("job-1", 9).extremity_value], [0.5]
         ),
     },

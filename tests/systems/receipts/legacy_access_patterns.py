@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from tests.access_patterns import Question, World
+from tests.systems.receipts.legacy.table import legacy_items
+from tests.systems.receipts.pictures import NOON, PLACED
+
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.model import Entity
 from jobtable.store import Store
@@ -23,9 +27,6 @@ from jobtable.systems.receipts.legacy.entities import (
 )
 from jobtable.systems.receipts.legacy.jobs import LegacyJobQueries
 from jobtable.systems.receipts.legacy.service import LegacyService
-from tests.access_patterns import Question, World
-from tests.systems.receipts.legacy.table import legacy_items
-from tests.systems.receipts.pictures import NOON, PLACED
 
 _FIRST, _SECOND = "image-00000", "image-00001"
 _JOB, _OTHER = "job-00000", "job-00001"
@@ -64,7 +65,7 @@ def _answers(store: Store) -> list[str]:
     return [answer.response for answer in LegacyService(store).list_gpt_answers(word, "FOOD")]
 
 
-_SEED = "001"
+_SEED = "legacy-receipts"
 WORLD = World(
     name="legacy receipts",
     tables=(legacy,),

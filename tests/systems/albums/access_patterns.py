@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 
+from tests.access_patterns import Question, World
+
 from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.systems.albums.entities import (
@@ -20,7 +22,6 @@ from jobtable.systems.albums.entities import (
     workflows,
 )
 from jobtable.systems.albums.service import AlbumWorkflows
-from tests.access_patterns import Question, World
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 STEP, DURABLE = WorkflowType.STEP_FUNCTIONS, WorkflowType.DURABLE_FUNCTIONS
@@ -132,56 +133,56 @@ WORLD = World(
     tables=(workflows,),
     items=items,
     questions={
-        ("004", "Get execution by ID"): Question(
+        ("albums", "Get execution by ID"): Question(
             lambda s: [_verbs(s).get_execution("exec-1").execution_id], ["exec-1"]
         ),
-        ("004", "Get Execution with Albums"): Question(_with_albums, ["exec-1", 1, 2, 10]),
-        ("004", "List all executions by workflow type"): Question(
+        ("albums", "Get Execution with Albums"): Question(_with_albums, ["exec-1", 1, 2, 10]),
+        ("albums", "List all executions by workflow type"): Question(
             lambda s: [e.execution_id for e in _verbs(s).list_executions(STEP)], ["exec-4", "exec-3", "exec-1"]
         ),
-        ("004", "List running executions"): Question(
+        ("albums", "List running executions"): Question(
             lambda s: [e.execution_id for e in _verbs(s).list_running_executions(STEP)], ["exec-3", "exec-1"]
         ),
-        ("004", "List executions by date range"): Question(
+        ("albums", "List executions by date range"): Question(
             lambda s: [
                 e.execution_id for e in _verbs(s).list_executions_by_status(STEP, RUNNING, created=(at(0), at(3)))
             ],
             ["exec-3"],
         ),
-        ("004", "Query specific workflow execution"): Question(
+        ("albums", "Query specific workflow execution"): Question(
             lambda s: [type(item).__name__ for item in _verbs(s).list_execution_items(STEP, "exec-1")],
             ["Album", "Album", "Album", "Execution", "ValidationTask", "ValidationTask", "ValidationTask"],
         ),
-        ("004", "Get specific album"): Question(lambda s: [_verbs(s).get_album("exec-1", 2).album_index], [2]),
-        ("004", "List all albums for execution"): Question(
+        ("albums", "Get specific album"): Question(lambda s: [_verbs(s).get_album("exec-1", 2).album_index], [2]),
+        ("albums", "List all albums for execution"): Question(
             lambda s: [each.album_index for each in _verbs(s).list_albums("exec-1")], [1, 2, 10]
         ),
-        ("004", "Query albums by workflow type"): Question(
+        ("albums", "Query albums by workflow type"): Question(
             lambda s: [each.album_index for each in _verbs(s).list_workflow_albums(STEP, "exec-1")], [1, 2, 10]
         ),
-        ("004", "Query specific album by workflow"): Question(_album, [10]),
-        ("004", "Get task by ID"): Question(lambda s: [_verbs(s).get_task("task-1").task_id], ["task-1"]),
-        ("004", "List pending tasks"): Question(
+        ("albums", "Query specific album by workflow"): Question(_album, [10]),
+        ("albums", "Get task by ID"): Question(lambda s: [_verbs(s).get_task("task-1").task_id], ["task-1"]),
+        ("albums", "List pending tasks"): Question(
             lambda s: [t.task_id for t in _verbs(s).list_pending_tasks()], ["task-3", "task-2", "task-1"]
         ),
-        ("004", "List tasks by workflow and status"): Question(
+        ("albums", "List tasks by workflow and status"): Question(
             lambda s: [t.task_id for t in _verbs(s).list_tasks(TaskStatus.PENDING, STEP)], ["task-3", "task-1"]
         ),
-        ("004", "List tasks by date range"): Question(
+        ("albums", "List tasks by date range"): Question(
             lambda s: [t.task_id for t in _verbs(s).list_tasks(TaskStatus.PENDING, created=(at(2), at(9)))],
             ["task-2", "task-1"],
         ),
-        ("004", "Find tasks by execution"): Question(
+        ("albums", "Find tasks by execution"): Question(
             lambda s: [t.task_id for t in _verbs(s).list_execution_tasks(DURABLE, "exec-2")], ["task-2"]
         ),
-        ("004", "Get daily metrics for workflow"): Question(
+        ("albums", "Get daily metrics for workflow"): Question(
             lambda s: [_verbs(s).get_metrics(date(2025, 1, 14), STEP).date], [date(2025, 1, 14)]
         ),
-        ("004", "Compare patterns"): Question(_compared, [STEP, DURABLE]),
-        ("004", "List metrics by workflow type"): Question(
+        ("albums", "Compare patterns"): Question(_compared, [STEP, DURABLE]),
+        ("albums", "List metrics by workflow type"): Question(
             lambda s: [m.date.day for m in _verbs(s).list_metrics(STEP)], [14, 15, 16]
         ),
-        ("004", "Query metrics by date range"): Question(
+        ("albums", "Query metrics by date range"): Question(
             lambda s: [
                 m.date.day
                 for m in _verbs(s).list_daily_metrics(

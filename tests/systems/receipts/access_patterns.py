@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.access_patterns import Question, World
+from tests.systems.receipts.pictures import ocr_result
+
 from jobtable.jobs.stored.entities import Job, main
 from jobtable.model import Entity
 from jobtable.store import Store
@@ -34,8 +37,6 @@ from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.places import PlacesService
 from jobtable.systems.receipts.validation import ValidationService
-from tests.access_patterns import Question, World
-from tests.systems.receipts.pictures import ocr_result
 
 START = datetime(2025, 3, 14, 12, tzinfo=UTC)
 
@@ -109,7 +110,7 @@ def _places(word: Any) -> str:
     return f"{word.image_id}{word.line_id}{word.word_id}"
 
 
-_SEED = "000"
+_SEED = "receipts"
 WORLD = World(
     name="receipts",
     tables=(main,),

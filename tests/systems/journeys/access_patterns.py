@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from tests.access_patterns import Question, World
+
 from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.systems.journeys.default_stages import default_stages
 from jobtable.systems.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, journeys
 from jobtable.systems.journeys.parts import Priority, ReportType, RuleMetadata, RuleType, Source
 from jobtable.systems.journeys.service import Journeys
-from tests.access_patterns import Question, World
 
 START = datetime(2025, 11, 1, 20, tzinfo=UTC)
 
@@ -127,41 +128,43 @@ WORLD = World(
     tables=(journeys,),
     items=items,
     questions={
-        ("002", "Get specific journey by ID"): Question(lambda s: [Journeys(s).get_journey("J1").journey_id], ["J1"]),
-        ("002", "Pattern 1: Get Complete Journey Information"): Question(
+        ("journeys", "Get specific journey by ID"): Question(
+            lambda s: [Journeys(s).get_journey("J1").journey_id], ["J1"]
+        ),
+        ("journeys", "Pattern 1: Get Complete Journey Information"): Question(
             _complete, ["J1", *_STAGES, *_RULES, "JOB-3", "JOB-2", "JOB-1"]
         ),
-        ("002", "Pattern 2: List All Journeys"): Question(
+        ("journeys", "Pattern 2: List All Journeys"): Question(
             lambda s: [j.journey_id for j in Journeys(s).list_journeys()], ["J2", "J1"]
         ),
-        ("002", "Pattern 3: Get All Logs for a Job"): Question(
+        ("journeys", "Pattern 3: Get All Logs for a Job"): Question(
             lambda s: [entry.log_id for entry in Journeys(s).list_job_logs("JOB-1")], ["L1", "L2", "L3"]
         ),
-        ("002", "Pattern 4: Get Stage-Specific Rules"): Question(
+        ("journeys", "Pattern 4: Get Stage-Specific Rules"): Question(
             lambda s: [r.rule_id for r in Journeys(s).list_stage_rules("J1", "raw_analysis")], _RAW_RULES
         ),
-        ("002", "Pattern 5: Get Jobs for Specific Stage"): Question(
+        ("journeys", "Pattern 5: Get Jobs for Specific Stage"): Question(
             lambda s: [e.job_id for e in Journeys(s).list_stage_executions(default_stages("J1", START)[0])],
             ["JOB-1", "JOB-2"],
         ),
-        ("002", "Pattern 6: Get Recent Job Logs"): Question(
+        ("journeys", "Pattern 6: Get Recent Job Logs"): Question(
             lambda s: [entry.log_id for entry in Journeys(s).list_recent_job_logs("JOB-1", limit=2)], ["L3", "L2"]
         ),
-        ("002", "List all stages for a journey in order"): Question(
+        ("journeys", "List all stages for a journey in order"): Question(
             lambda s: [stage.stage_id for stage in Journeys(s).list_stages("J1")], _STAGES
         ),
-        ("002", "Get all rules for a journey"): Question(
+        ("journeys", "Get all rules for a journey"): Question(
             lambda s: [r.rule_id for r in Journeys(s).list_rules("J1")], _RULES
         ),
-        ("002", "List jobs for journey"): Question(
+        ("journeys", "List jobs for journey"): Question(
             lambda s: [e.job_id for e in Journeys(s).list_executions("J1")], ["JOB-1", "JOB-2", "JOB-3"]
         ),
-        ("002", "Get a job by its ID"): Question(lambda s: [Journeys(s).get_execution("JOB-1").job_id], ["JOB-1"]),
-        ("002", "Get the logs of one step of a job"): Question(
+        ("journeys", "Get a job by its ID"): Question(lambda s: [Journeys(s).get_execution("JOB-1").job_id], ["JOB-1"]),
+        ("journeys", "Get the logs of one step of a job"): Question(
             lambda s: [entry.log_id for entry in Journeys(s).list_step_logs("J1", "JOB-1", "schema_extraction")],
             ["L2", "L3"],
         ),
-        ("002", "List all reports for a job"): Question(
+        ("journeys", "List all reports for a job"): Question(
             lambda s: [r.report_id for r in Journeys(s).list_job_reports("JOB-1")], ["timeline", "summary"]
         ),
     },

@@ -1,0 +1,54 @@
+"""How far groups of jobs are: by counts that are kept, so a million children cost what one does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jobtable.jobs.stored.entities import Job, JobGates
+from jobtable.jobs.stored.fields import Status
+from jobtable.store import Store
+from jobtable.system import declared
+
+
+@dataclass(frozen=True)
+class GroupProgress:
+    """How many of a group's jobs have ended, of those that it has or will have."""
+
+    ended: int
+    total: int
+    failed: int = 0
+    """How many of those that have ended are FAILED."""
+
+    @property
+    def percent(self) -> float:
+        """The share that has ended."""
+        return 100 * self.ended / self.total if self.total else 0.0
+
+
+def read_group_progress(store: Store, jobs: Iterable[Job]) -> dict[str, GroupProgress]:
+    """Return the progress of those jobs that are groups and not complete, by their ids, with one batch of reads."""
+    return _read(store, [job for job in jobs if job.definition.is_group and job.status is not Status.COMPLETED])
+
+
+def find_group_progress(store: Store, job: Job) -> GroupProgress | None:
+    """The progress of one group, complete or not; None of a job that is none."""
+    return _read(store, [job]).get(job.job_id) if job.definition.is_group else None
+
+
+def percent_of(job: Job, group: GroupProgress | None) -> float:
+    """How many percent of a job are done: of a group that is not complete, the share of its jobs that has ended."""
+    return job.progress if group is None or job.status is Status.COMPLETED else round(group.percent, 1)
+
+
+def _read(store: Store, groups: Sequence[Job]) -> dict[str, GroupProgress]:
+    keys = [JobGates.key(job_id=job.job_id) for job in groups]
+    counted = {gates.job_id: _progress(gates) for gates in store.batch_get(keys, consistent=False) if gates is not None}
+    for system, path in declared("group_progress"):
+        counted |= system.load(path)(store, groups, counted)
+    return counted
+
+
+def _progress(gates: JobGates) -> GroupProgress:
+    ended = gates.completed + gates.failed + gates.stopped + gates.cancelled
+    return GroupProgress(ended, ended + gates.open_completions, gates.failed)

@@ -1,0 +1,44 @@
+"""Album workflows as a system: what the product finds by its entry point."""
+
+from jobtable.system import Command, Listing, NavigationEntry, Service, System
+
+_HERE = "jobtable.systems.albums"
+
+SYSTEM = System(
+    name="albums",
+    title="Executions",
+    order=40,
+    tables=(f"{_HERE}.entities:workflows",),
+    entities=(f"{_HERE}.entities",),
+    patterns=(f"{_HERE}.service",),
+    objects={"uploads": f"{_HERE}.executions:Executions"},
+    services=(
+        Service(f"{_HERE}.service:AlbumWorkflows", f"{_HERE}.service:AlbumWorkflows.of"),
+        Service(f"{_HERE}.executions:Executions", remote=f"{_HERE}.remote:ServerExecutions"),
+        Service(f"{_HERE}.answers:Answers", remote=f"{_HERE}.remote:ServerAnswers"),
+        Service(f"{_HERE}.watch:Watch", remote=f"{_HERE}.remote:ServerWatch"),
+    ),
+    queues=("albums",),
+    tasks=(f"{_HERE}.runner",),
+    upkeep=f"{_HERE}.watch:Watch",
+    moved={"jobtable.albums.": f"{_HERE}."},
+    api=(f"{_HERE}.web.api", f"{_HERE}.web.run_api"),
+    pages=(f"{_HERE}.web.pages",),
+    web=f"{_HERE}.web",
+    navigation=(NavigationEntry("/executions", "Executions", "executions"),),
+    icons={"executions": '<circle cx="12" cy="12" r="8"/><circle cx="12" cy="12" r="2"/><path d="M12 4v3"/>'},
+    live=f"{_HERE}.web.live:TOPICS",
+    attention=f"{_HERE}.web.attention:waiting_tasks",
+    job_page="/executions/{id}",
+    delete_command="executions delete {id}",
+    commands={
+        "executions": Command(f"{_HERE}.cli.executions", "Executions: run album workflows, and see how they went."),
+        "tasks": Command(f"{_HERE}.cli.tasks", "Tasks: what people are asked, and what they answer."),
+    },
+    listings={
+        "execution": Listing("executions list", "executions"),
+        "task": Listing("tasks list", "tasks"),
+        "validation": Listing("tasks list", "tasks"),
+    },
+    demo=f"{_HERE}.demo:PART",
+)

@@ -1,0 +1,32 @@
+"""Receipts as a system, and their older table as another: what the product finds by their entry points."""
+
+from jobtable.system import Command, Listing, NavigationEntry, Service, System
+
+_HERE = "jobtable.systems.receipts"
+
+SYSTEM = System(
+    name="receipts",
+    title="Receipts",
+    order=50,
+    entities=(f"{_HERE}.entities",),
+    patterns=tuple(f"{_HERE}.{name}" for name in ("ocr", "analyses", "places", "batches", "validation", "labels")),
+    services=(Service(f"{_HERE}.ocr:OcrService", f"{_HERE}.ocr:OcrService.of", f"{_HERE}.remote:ServerOcr"),),
+    api=tuple(f"{_HERE}.web.{name}" for name in ("api", "label_api", "validation_api", "batch_api", "place_api")),
+    pages=(f"{_HERE}.web.pages",),
+    web=f"{_HERE}.web",
+    navigation=(NavigationEntry("/receipts", "Receipts", "receipts"),),
+    icons={"receipts": '<path d="M6 3h12v18l-3-2-3 2-3-2-3 2z"/><path d="M9 8h6M9 12h6"/>'},
+    attention=f"{_HERE}.web.attention:reviews",
+    commands={"receipts": Command(f"{_HERE}.cli", "Receipts: what OCR has read, its labels and validations.")},
+    listings={"image": Listing("receipts list", "images"), "receipt": Listing("receipts list", "receipts")},
+    demo=f"{_HERE}.demo.part:PART",
+)
+
+LEGACY = System(
+    name="legacy-receipts",
+    title="Legacy receipts",
+    order=51,
+    tables=(f"{_HERE}.legacy.entities:legacy",),
+    entities=(f"{_HERE}.legacy.entities",),
+    patterns=(f"{_HERE}.legacy.service", f"{_HERE}.legacy.jobs"),
+)

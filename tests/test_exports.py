@@ -9,8 +9,10 @@ from types import ModuleType
 import pytest
 
 import jobtable
+import jobtable.cli
 import jobtable.jobs
 import jobtable.systems.sweeps
+import jobtable.web
 
 EXPORTS = {
     jobtable: (
@@ -21,6 +23,14 @@ EXPORTS = {
     jobtable.jobs: (
         "DependsOn EdgeCondition FailTask Job JobContext Jobs Lease NewJob Outcome ParentWaits RetryPolicy Status "
         "StopTask Worker task"
+    ),
+    jobtable.cli: (
+        "AsJson Limit ObjectsUrl StoreUrl User new_group open_services print_fields print_json print_list print_text "
+        "say"
+    ),
+    jobtable.web: (
+        "ANYONE AllServices LiveTopics Notice Notices PageOf Paging READ TheJobs TheObjects TheStore WORK WRITE allow "
+        "api_router page_router render service"
     ),
     jobtable.systems.sweeps: "Asha Grid Median Optuna RandomChoice Sweep Sweeps choice float_range int_range",
 }

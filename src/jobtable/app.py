@@ -11,7 +11,7 @@ from jobtable.errors import DefinitionError, TableNotFound
 from jobtable.model.table import Table
 from jobtable.settings import Settings
 from jobtable.store.store import Store
-from jobtable.system import Service, System, declared, registered
+from jobtable.system import Service, System, registered
 
 if TYPE_CHECKING:  # loaded when they are used
     from jobtable.access.tokens import Tokens
@@ -105,10 +105,11 @@ class Services:
         self._prepare(*tables_of(system))
 
     def prepare_all(self) -> None:
-        """Create the missing tables of the jobs and of every system that has services."""
+        """Create the missing tables of the jobs and of every system that has pages, routes or queues."""
         _ = self.jobs
-        for system, _services in declared("services"):
-            self.prepare(system)
+        for system in registered():
+            if system.pages or system.api or system.queues:
+                self.prepare(system)
 
     def _make(self, system: System, service: Service) -> Any:
         return system.load(service.local or service.kind)(self.jobs)

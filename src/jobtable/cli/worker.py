@@ -159,10 +159,13 @@ def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, 
 
 @contextmanager
 def _watching(settings: Settings) -> Iterator[None]:
-    """Run the upkeep of the systems whose queues are served."""
-    served = {queue for system, _ in declared("upkeep") for queue in system.queues} & set(settings.queues)
+    """Prepare the systems whose queues are served, and run their upkeep."""
+    served = [system for system, queues in declared("queues") if not set(queues).isdisjoint(settings.queues)]
     if not served or settings.server is not None:
         yield
         return
-    with Services.open(settings.store, settings.objects) as services, kept_up(services, served):
-        yield
+    with Services.open(settings.store, settings.objects) as services:
+        for system in served:
+            services.prepare(system)
+        with kept_up(services, settings.queues):
+            yield

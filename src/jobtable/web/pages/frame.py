@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import (
     BaseLoader,
@@ -29,6 +29,7 @@ from jobtable.access.entities import Role
 from jobtable.clock import wall_time
 from jobtable.system import NavigationEntry, declared
 from jobtable.web.durations import NOTHING, duration_text
+from jobtable.web.guard import PageRoute
 from jobtable.web.problems import Problem
 from jobtable.web.static_files import static_url
 
@@ -187,6 +188,11 @@ def _environment() -> Environment:
 
 
 ENVIRONMENT = _environment()
+
+
+def page_router() -> APIRouter:
+    """Return a router for pages; mark each of their functions with @allow(...)."""
+    return APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 def render(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> Response:

@@ -1,0 +1,1 @@
+"""Evaluations of prompts: which prompt answers best?"""

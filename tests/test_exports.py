@@ -32,7 +32,10 @@ EXPORTS = {
         "ANYONE AllServices LiveTopics Notice Notices PageOf Paging READ TheJobs TheObjects TheStore WORK WRITE allow "
         "api_router page_router render service"
     ),
-    jobtable.systems.sweeps: "Asha Grid Median Optuna RandomChoice Sweep Sweeps choice float_range int_range",
+    jobtable.systems.sweeps: (
+        "Asha Ended Grid Median Optuna OwnSampler Proposal Question RandomChoice SamplerClass Sweep Sweeps choice "
+        "float_range int_range"
+    ),
 }
 
 

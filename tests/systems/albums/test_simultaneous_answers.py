@@ -20,7 +20,7 @@ from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, Valida
 from jobtable.systems.albums.executions import QUEUE, Executions
 
 ANSWERS = 100
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def asked(jobs: Jobs) -> tuple[ValidationTask, str]:

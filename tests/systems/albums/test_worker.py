@@ -15,7 +15,7 @@ from jobtable.systems.albums.executions import QUEUE, Executions
 from jobtable.systems.albums.watch import Watch
 from jobtable.testing import FakeClock
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def test_an_execution_whose_process_is_killed_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

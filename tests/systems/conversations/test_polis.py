@@ -17,7 +17,7 @@ from jobtable.systems.conversations.entities import CommentEmbedding, CommentExt
 from jobtable.systems.conversations.service import Conversations, tables
 from jobtable.testing import FakeClock
 
-REAL = sorted((Path(__file__).parents[3] / "shared" / "data" / "polis").glob("*/comments.csv"))
+REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
 
 
 def results_of(export: Export) -> list[JobResult]:

@@ -45,7 +45,7 @@ from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, Ru
 from jobtable.systems.conversations.service import tables
 from jobtable.testing import FakeClock
 
-REAL = sorted((Path(__file__).parents[3] / "shared" / "data" / "polis").glob("*/comments.csv"))
+REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
 
 
 def files_of(export: Export, folder: Path) -> tuple[bytes, bytes]:

@@ -107,7 +107,7 @@ class Hanging(Stage):
 
 def test_a_stage_that_takes_too_long_fails_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its process is killed: what it could not record itself, the job that waits for its end records."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # where the process of the stage finds this module
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])  # where the process of the stage finds this module
     for seconds in (1, 10, 100):  # a busy machine takes its time to begin the step
         url = f"file:{tmp_path / f'{seconds}.db'}"
         with Services.open(url) as services:

@@ -19,7 +19,7 @@ from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrai
 from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, Priority
 from jobtable.systems.journeys.service import Journeys
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "002"
+GOLDEN = Path(__file__).parent / "golden" / "journeys"
 
 
 def golden_values(entity: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.stage import Stage
 from jobtable.systems.journeys.step_log import NOTED_LINES, RECENT_LINES, StepLog, read_lines
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def run(world: World, **acts: Any) -> str:

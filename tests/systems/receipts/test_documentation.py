@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "docs" / "receipts.md"
+PAGE = Path(__file__).parents[3] / "docs" / "receipts.md"
 
 
 def test_the_examples_run() -> None:

@@ -30,7 +30,7 @@ from jobtable.systems.receipts.legacy.entities import ReceiptWord, ReceiptWordTa
 from jobtable.systems.receipts.migration import Checkpoint, Migration, migrations
 from jobtable.systems.receipts.ocr import OcrService
 
-_REPOSITORY = Path(__file__).parents[2]
+_REPOSITORY = Path(__file__).parents[3]
 
 
 def items_of(store: Store, table: Table) -> list[Item]:

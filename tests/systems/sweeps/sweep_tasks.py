@@ -137,3 +137,9 @@ def give_up(job: JobContext, x: float, y: float) -> float:
 @task(inline=True)
 def say_nothing(x: float, y: float) -> None:
     """Forgets to say what came of it."""
+
+
+@task(inline=True)
+def echo(x: float) -> dict[str, float]:
+    """Its parameter is its objective."""
+    return {"x": x}

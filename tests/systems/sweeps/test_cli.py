@@ -31,7 +31,7 @@ from jobtable.systems.sweeps.cli.table import drawn, params_text
 from jobtable.systems.sweeps.file import parse_sweep
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 SMALL = """
 task: tests.systems.sweeps.sweep_tasks:bowl

@@ -21,7 +21,7 @@ from jobtable.systems.sweeps.space import Space
 from jobtable.systems.sweeps.stoppers import Asha
 from jobtable.systems.sweeps.sweep import Sweep
 
-EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "sweeps" / "gradient_boosting.yaml"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "sweeps" / "gradient_boosting.yaml"
 
 BROAD = "{type: int, low: 1, high: 1001}"
 TEXT = """

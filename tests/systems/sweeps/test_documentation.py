@@ -11,7 +11,7 @@ from jobtable.jobs import JobContext, NewJob
 from jobtable.systems.sweeps.file import parse_sweep
 from jobtable.systems.sweeps.sweep import Sweep
 
-PAGE = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "sweeps.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

@@ -18,7 +18,7 @@ from jobtable.systems.sweeps.file import read_sweep
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
 
-FOLDER = Path(__file__).parents[2] / "examples" / "sweeps"
+FOLDER = Path(__file__).parents[3] / "examples" / "sweeps"
 
 
 @pytest.fixture

@@ -6,17 +6,31 @@ from jobtable.exports import offer
 
 if TYPE_CHECKING:
     from jobtable.systems.sweeps.parameters import choice, float_range, int_range
-    from jobtable.systems.sweeps.samplers import Grid, Optuna, RandomChoice
+    from jobtable.systems.sweeps.samplers import (
+        Ended,
+        Grid,
+        Optuna,
+        OwnSampler,
+        Proposal,
+        Question,
+        RandomChoice,
+        SamplerClass,
+    )
     from jobtable.systems.sweeps.service import Sweeps
     from jobtable.systems.sweeps.stoppers import Asha, Median
     from jobtable.systems.sweeps.sweep import Sweep
 
 __all__ = [
     "Asha",
+    "Ended",
     "Grid",
     "Median",
     "Optuna",
+    "OwnSampler",
+    "Proposal",
+    "Question",
     "RandomChoice",
+    "SamplerClass",
     "Sweep",
     "Sweeps",
     "choice",

@@ -7,14 +7,18 @@ order of trial numbers. It never depends on time, on the process, or on the orde
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from importlib.util import find_spec
 from random import Random
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from jobtable.errors import ValueRefusedError, kind_and_text
+from jobtable.system import current_path
 from jobtable.systems.sweeps.descriptions import told_apart_by
 from jobtable.systems.sweeps.parameters import Params
 from jobtable.systems.sweeps.space import Space
@@ -75,6 +79,21 @@ class _Sampler(BaseModel):
         """Whether it is to be told of the trials before; one that does not learn may note in them how far it is."""
         return False
 
+    def find_problem(self) -> str | None:
+        """Return in one line why the sampler cannot be used here, or None if it can."""
+        return None
+
+
+class SamplerClass(ABC):
+    """A sampler of your own. A sweep names it `module:Class`; it is made anew, with the options, for each generation.
+
+    What it proposes must depend on the question alone, so that a planning job that runs again makes the same trials.
+    """
+
+    @abstractmethod
+    def propose(self, question: Question) -> list[Proposal]:
+        """Return the next trials: the given ones first, and `question.count` at most. Fewer end the sweep."""
+
 
 class Grid(_Sampler):
     """Every combination, in a fixed order."""
@@ -128,7 +147,7 @@ class Optuna(_Sampler):
         return True
 
     def find_problem(self) -> str | None:
-        """Why Optuna's sampler cannot be used here, or not with the options, in one line; None if it can."""
+        """Return in one line why Optuna's sampler cannot be used here or with the options, or None if it can."""
         for module in ("optuna", _NEEDED_BESIDE_OPTUNA.get(self.name, "optuna")):
             if find_spec(module) is None:
                 needed = module if module == "torch" else "'jobtable[sweeps]'"
@@ -144,4 +163,53 @@ class Optuna(_Sampler):
         return propose(self.name, self.options, question)
 
 
-Sampler: TypeAlias = Annotated[Grid | RandomChoice | Optuna, Field(discriminator="name")]
+class OwnSampler(_Sampler):
+    """A subclass of SamplerClass that `path` names; `sampler: "mysamplers:Halton"` is the short form."""
+
+    name: Literal["own"] = "own"
+    path: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
+    options: dict[str, Any] = {}
+    """Arguments of the class."""
+
+    @property
+    def learns(self) -> bool:
+        """It gets every result, so each generation waits for the one before."""
+        return True
+
+    @property
+    def looks_back(self) -> bool:
+        """It gets every trial before."""
+        return True
+
+    def find_problem(self) -> str | None:
+        """Return in one line why the class cannot be used here, or None if it can."""
+        try:
+            self._made()
+        except ValueRefusedError as error:
+            return str(error)
+        return None
+
+    def propose(self, question: Question) -> list[Proposal]:
+        """Ask the class; ValueRefusedError if it proposes what the space does not have, or too much."""
+        proposals = self._made().propose(question)
+        if len(proposals) > question.count:
+            raise ValueRefusedError(
+                f"{self.path} proposed {len(proposals)} trials; at most {question.count} were asked for"
+            )
+        return [replace(each, params=question.space.restored(each.params)) for each in proposals]
+
+    def _made(self) -> SamplerClass:
+        module_name, _, class_name = current_path(self.path).partition(":")
+        try:
+            found = getattr(import_module(module_name), class_name)
+            # Checked before it is called: a path comes from whoever submits the sweep.
+            if not (isinstance(found, type) and issubclass(found, SamplerClass)):
+                raise ValueRefusedError(f"{self.path} is not a subclass of SamplerClass")
+            return found(**self.options)
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            if isinstance(error, ValueRefusedError):
+                raise
+            raise ValueRefusedError(f"sampler {self.path} cannot be used: {kind_and_text(error)}") from error
+
+
+Sampler: TypeAlias = Annotated[Grid | RandomChoice | Optuna | OwnSampler, Field(discriminator="name")]

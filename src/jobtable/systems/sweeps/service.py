@@ -18,7 +18,6 @@ from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.extension import Extension
 from jobtable.systems.sweeps.parameters import MOST_POINTS, Params
 from jobtable.systems.sweeps.planner import new_planning, planning_id
-from jobtable.systems.sweeps.samplers import Optuna
 from jobtable.systems.sweeps.sweep import PLANNING, SWEEP, TRAINING, Sweep, get_parent, sweep_of
 from jobtable.systems.sweeps.trials import LAST_RUNG, config_of, rung_name, stopped_name, trial_id
 
@@ -266,9 +265,8 @@ class Sweeps:
 
 
 def _refuse_options(sweep: Sweep) -> None:
-    """Not a part of the definition: what Optuna takes changes, and a sweep of last year must stay readable."""
-    problem = sweep.sampler.find_problem() if isinstance(sweep.sampler, Optuna) else None
-    if problem is not None:
+    """Not a part of the definition: what samplers accept changes, and a sweep of last year must stay readable."""
+    if (problem := sweep.sampler.find_problem()) is not None:
         raise ValueRefusedError(problem)
 
 

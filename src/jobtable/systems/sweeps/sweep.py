@@ -13,7 +13,7 @@ from jobtable.jobs.submit.definition import DEFAULT_QUEUE, RetryPolicy, find_non
 from jobtable.jobs.tasks import is_path, task_of
 from jobtable.store import Store
 from jobtable.systems.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange, Params
-from jobtable.systems.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
+from jobtable.systems.sweeps.samplers import Direction, Grid, Optuna, OwnSampler, RandomChoice, Sampler, SamplerClass
 from jobtable.systems.sweeps.space import Space
 from jobtable.systems.sweeps.stoppers import Asha, Median, Stopper, is_worse
 
@@ -25,6 +25,7 @@ PLANNING = "planning"
 """The job_type of a job that makes trials."""
 
 SamplerName: TypeAlias = Literal["grid", "random", "tpe", "cmaes", "gp", "qmc", "nsgaii"]
+SamplerPath: TypeAlias = Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
 StopperName: TypeAlias = Literal["asha", "median"]
 """In place of a sampler or a stopper its name may be written."""
 
@@ -86,7 +87,7 @@ class Sweep(BaseModel):
             objective: str = ...,
             direction: Direction = ...,
             trials: int | None = ...,
-            sampler: Grid | RandomChoice | Optuna | SamplerName = ...,
+            sampler: Grid | RandomChoice | Optuna | OwnSampler | type[SamplerClass] | str = ...,
             stopper: Asha | Median | StopperName | None = ...,
             **settings: Any,
         ) -> None: ...
@@ -106,10 +107,14 @@ class Sweep(BaseModel):
             raise ValueError("a sweep has one objective: let the task weigh several into one number")
         return given
 
-    @field_validator("sampler", mode="before", json_schema_input_type=Sampler | SamplerName)
+    @field_validator("sampler", mode="before", json_schema_input_type=Sampler | SamplerName | SamplerPath)
     @classmethod
     def _named_sampler(cls, given: Any) -> Any:
-        return {"name": given} if isinstance(given, str) else given
+        if isinstance(given, type) and issubclass(given, SamplerClass):
+            given = f"{given.__module__}:{given.__qualname__}"
+        if isinstance(given, str):
+            return {"name": "own", "path": given} if ":" in given else {"name": given}
+        return given
 
     @field_validator("stopper", mode="before", json_schema_input_type=Stopper | StopperName | None)
     @classmethod

@@ -28,7 +28,7 @@ from jobtable.systems.conversations.analysis.votes import vote_matrix
 from jobtable.systems.conversations.analysis.words import words_of
 from jobtable.systems.conversations.comparison import adjusted_rand_index
 
-REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
+REAL = sorted((Path(__file__).parents[5] / "shared" / "data" / "polis").glob("*/comments.csv"))
 TEXTS = [comment.text for comment in generate_export(1).comments]
 
 

@@ -21,7 +21,7 @@ from jobtable.systems.conversations.analysis.export import (
 
 COMMENTS = b"timestamp,datetime,comment-id,author-id,agrees,disagrees,moderated,comment-body\n"
 VOTES = b"timestamp,datetime,comment-id,voter-id,vote\n"
-REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
+REAL = sorted((Path(__file__).parents[5] / "shared" / "data" / "polis").glob("*/comments.csv"))
 
 
 def test_comments_come_by_id_and_the_last_vote_counts() -> None:

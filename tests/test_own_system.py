@@ -70,6 +70,16 @@ def test_is_short() -> None:
     assert 0 < sum(len(each.read_text().splitlines()) for each in files) < 150
 
 
+def test_the_page_about_it_quotes_it() -> None:
+    page = (ROOT / "docs" / "systems" / "own.md").read_text()
+    quoted = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
+    assert {name for name, _ in quoted} == {
+        f"evals/{each}.py" for each in ("system", "entities", "tasks", "web/pages", "cli")
+    }
+    for name, code in quoted:
+        assert code in (EXAMPLE / name).read_text(), name
+
+
 def test_comes_from_the_wheels(installed: dict[str, str]) -> None:
     where = "import evals.system, jobtable; print(evals.system.__file__, jobtable.__file__)"
     done = subprocess.run([sys.executable, "-c", where], env=installed, check=True, capture_output=True, text=True)

@@ -31,6 +31,7 @@ EXPERIMENTS = (
     "poison",
     "api",
     "late_answers",
+    "removed_systems",
     "pipelines",
     "journeys",
     "journey_files",

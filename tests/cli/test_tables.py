@@ -67,8 +67,8 @@ def test_existing_tables_are_deleted_only_when_told(url: str) -> None:
 
 
 def test_the_conversation_index_can_be_left_out(url: str) -> None:
-    run("create", "--store", url, "--system", "conversations", "--no-conversation-index")
-    same = run("diff", "--store", url, "--system", "conversations", "--no-conversation-index")
+    run("create", "--store", url, "--system", "conversations", "--without-index", "ConversationIndex")
+    same = run("diff", "--store", url, "--system", "conversations", "--without-index", "ConversationIndex")
     assert (same.exit_code, same.stdout) == (0, "")
     other = run("diff", "--store", url, "--system", "conversations")
     assert other.exit_code == 1
@@ -77,7 +77,7 @@ def test_the_conversation_index_can_be_left_out(url: str) -> None:
 
 
 def test_what_is_missing_is_added_and_holds_what_was_there(url: str) -> None:
-    run("create", "--store", url, "--system", "conversations", "--no-conversation-index")
+    run("create", "--store", url, "--system", "conversations", "--without-index", "ConversationIndex")
     name = TopicName(
         job_id="j",
         conversation_id="town",

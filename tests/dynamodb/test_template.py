@@ -107,7 +107,7 @@ def test_what_is_described_can_be_created_and_does_not_differ(each_store: Store)
 
 
 def test_only_the_chosen_tables_are_in_it() -> None:
-    made = yaml.safe_load(printed("--system", "conversations", "--no-conversation-index"))
+    made = yaml.safe_load(printed("--system", "conversations", "--without-index", "ConversationIndex"))
     described = described_tables(made)
     assert all(name.startswith("Delphi_") for name in described)
     assert not any("GlobalSecondaryIndexes" in properties for properties in described.values())

@@ -17,7 +17,6 @@ from jobtable.dynamodb.template import cloudformation_template
 from jobtable.model import Table
 from jobtable.reference import entity_references, render_page, systems
 from jobtable.store import Store
-from jobtable.systems.conversations.entities import CONVERSATION_INDEX
 
 app = new_group()
 
@@ -25,29 +24,25 @@ app = new_group()
 Systems = Annotated[
     list[str] | None, typer.Option("--system", help="Only the tables of this system; may be given several times.")
 ]
-ConversationIndex = Annotated[
-    bool,
-    typer.Option(
-        "--conversation-index/--no-conversation-index",
-        help="With or without the optional index of the conversation tables.",
-    ),
+WithoutIndex = Annotated[
+    list[str] | None,
+    typer.Option("--without-index", metavar="NAME", help="Leave out an optional index; may be given several times."),
 ]
 
 
-def _chosen(names: list[str] | None, modules: list[str] | None, conversation_index: bool = True) -> list[Table]:
-    """The tables of the chosen systems and modules, each once; those of all systems where none is chosen."""
+def _chosen(names: list[str] | None, modules: list[str] | None, without: list[str] | None = None) -> list[Table]:
+    """Return the tables of the chosen systems and modules, each once; by default those of all systems."""
     known = systems()
     if unknown := set(names or ()) - set(known):
         raise typer.BadParameter(f"no system {min(unknown)!r} is installed; choose from {', '.join(known)}")
     chosen = {table.name: table for name in (names or (() if modules else known)) for table in known[name]}
     chosen |= {table.name: table for table in tables_of(modules)}
-    if conversation_index:
-        return list(chosen.values())
-    return [_without_conversation_index(table) for table in chosen.values()]
-
-
-def _without_conversation_index(table: Table) -> Table:
-    return table.without_index(CONVERSATION_INDEX) if CONVERSATION_INDEX in table.indexes else table
+    for index in without or ():
+        having = [table for table in chosen.values() if index in table.indexes]
+        if not having:
+            raise typer.BadParameter(f"none of the tables has an index {index!r}", param_hint="--without-index")
+        chosen |= {table.name: table.without_index(index) for table in having}
+    return list(chosen.values())
 
 
 @app.command()
@@ -58,7 +53,7 @@ def create(
     delete_existing: Annotated[
         bool, typer.Option("--delete-existing", help="Delete the tables first, with everything in them.")
     ] = False,
-    conversation_index: ConversationIndex = True,
+    without_index: WithoutIndex = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -70,7 +65,7 @@ def create(
     """
     done: list[dict[str, Any]] = []
     with open_store(store, creates=True) as opened:
-        chosen, there = _chosen(system, module, conversation_index), _deployed(opened)
+        chosen, there = _chosen(system, module, without_index), _deployed(opened)
         if delete_existing:
             _delete(opened, [table for table in chosen if opened.table_name(table) in there], yes=yes)
             there = set()
@@ -96,7 +91,7 @@ def update(
     store: StoreUrl = None,
     system: Systems = None,
     module: Modules = None,
-    conversation_index: ConversationIndex = True,
+    without_index: WithoutIndex = None,
     as_json: AsJson = False,
 ) -> None:
     """Add what is declared and missing to the tables that are there: indexes, streams, time to live, recovery.
@@ -112,7 +107,7 @@ def update(
         deployed = _deployed(opened)
         added = [
             {"table": opened.table_name(table), "added": each}
-            for table in _chosen(system, module, conversation_index)
+            for table in _chosen(system, module, without_index)
             if opened.table_name(table) in deployed
             for each in opened.tables.update(table, say)
         ]
@@ -143,7 +138,7 @@ def diff(
     store: StoreUrl = None,
     system: Systems = None,
     module: Modules = None,
-    conversation_index: ConversationIndex = True,
+    without_index: WithoutIndex = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what differs between the declared tables and the deployed ones. The exit code is 1 if something does.
@@ -155,7 +150,7 @@ def diff(
     with open_store(store) as opened:
         found = [
             {"table": opened.table_name(table), "difference": difference}
-            for table in _chosen(system, module, conversation_index)
+            for table in _chosen(system, module, without_index)
             for difference in opened.tables.differences(table)
         ]
     print_list(found, lambda row: row, as_json=as_json, empty="Nothing differs.")
@@ -171,7 +166,7 @@ def template(
     ] = "",
     system: Systems = None,
     module: Modules = None,
-    conversation_index: ConversationIndex = True,
+    without_index: WithoutIndex = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of YAML.")] = False,
 ) -> None:
     """Print a CloudFormation template: the tables, a bucket for objects, and policies to read, to write and to work.
@@ -183,7 +178,7 @@ def template(
     """
     # Who only looks or takes jobs must not be able to make tokens, or to look at the answers to others' requests.
     of_servers = (AccessToken, AnsweredRequest)
-    made = cloudformation_template(_chosen(system, module, conversation_index), prefix=prefix, of_servers=of_servers)
+    made = cloudformation_template(_chosen(system, module, without_index), prefix=prefix, of_servers=of_servers)
     if as_json:
         print_json(made)
     else:

@@ -7,7 +7,6 @@ from urllib.parse import quote
 
 from jobtable.jobs.lifecycle.owners import is_of_system
 from jobtable.jobs.stored.entities import Job
-from jobtable.systems.sweeps.sweep import PLANNING, SWEEP
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Owner:
 def owner_of(job: Job, parent: Job | None) -> Owner | None:
     """What a job, which stands under that parent, is part of; None for a job that stands for itself."""
     definition = job.definition
-    if job.job_type in {SWEEP, PLANNING} and definition.is_group:
+    if job.job_type in {"sweep", "planning"} and definition.is_group:
         return _owner("sweep", job.root_job_id or job.job_id)
     if not is_of_system(job):
         return None

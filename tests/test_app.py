@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jobtable.app import Services, open_jobs
+from jobtable.app import Services, open_jobs, tables_of
 from jobtable.errors import ConnectionUrlError, StorageError, TableNotFound
 from jobtable.jobs.stored.entities import main
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import object_key
 from jobtable.settings import Settings
+from jobtable.system import declared
 
 
 def test_a_store_in_the_cloud_needs_an_object_store() -> None:
@@ -37,9 +38,11 @@ def test_services_make_the_tables_that_they_need_on_an_embedded_store() -> None:
         assert services.store.tables.names() == []
         assert services.jobs is services.jobs
         assert services.store.tables.names() == ["jobtable"]
-        for service in ("journeys", "journey_records", "conversations", "conversation_runs", "albums"):
-            assert getattr(services, service) is getattr(services, service)
-        assert {"AlbumWorkflows", "TransformationSystem"} <= set(services.store.tables.names())
+        for system, declared_services in declared("services"):
+            for service in declared_services:
+                kind = system.load(service.kind)
+                assert services.get(kind) is services.get(kind)
+            assert {table.name for table in tables_of(system)} <= set(services.store.tables.names())
 
 
 def test_services_make_no_tables_in_the_cloud(dynamodb_local_url: str) -> None:

@@ -116,7 +116,7 @@ def test_the_reference_names_every_kind_of_item() -> None:
     listed = json.loads(run("reference", "--json").output)
     assert len(listed) == sum(len(table.entities) for table in tables())
     label = next(each for each in listed if each["entity"] == "ReceiptWordLabel")
-    assert label["seed"] == "000"
+    assert label["system"] == "receipts"
     assert label["type"] == "RECEIPT_WORD_LABEL"
     assert label["keys"]["PK"] == "IMAGE#{image_id}"
     assert label["keys"]["GSI3PK"] == "VALIDATION_STATUS#{validation_status}"

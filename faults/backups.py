@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from faults import workload
 from faults.large_work import interrupt, items_of, problems_of
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.storage.upkeep import fill_up
-from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Item
 
 _RESTORED = "restored"
@@ -35,17 +35,17 @@ class _Backups:
     def go_on(self, storage: Storage) -> list[str]:
         if not self._arn:
             request = {"TableName": workload.TABLE, "BackupName": "backup"}
-            self._arn = OPERATIONS["CreateBackup"](storage, request)["BackupDetails"]["BackupArn"]
+            self._arn = handler_of("CreateBackup")(storage, request)["BackupDetails"]["BackupArn"]
             self._wanted = items_of(storage, workload.TABLE)
             self.begun += 1
             return []
         if not self._is_restored:
-            OPERATIONS["RestoreTableFromBackup"](storage, {"TargetTableName": _RESTORED, "BackupArn": self._arn})
+            handler_of("RestoreTableFromBackup")(storage, {"TargetTableName": _RESTORED, "BackupArn": self._arn})
             self._is_restored = True
             return []
         problems = problems_of(storage, _RESTORED, self._wanted)
-        OPERATIONS["DeleteTable"](storage, {"TableName": _RESTORED})
-        OPERATIONS["DeleteBackup"](storage, {"BackupArn": self._arn})
+        handler_of("DeleteTable")(storage, {"TableName": _RESTORED})
+        handler_of("DeleteBackup")(storage, {"BackupArn": self._arn})
         self._arn, self._is_restored = "", False
         return problems
 

@@ -20,9 +20,9 @@ from typing import Literal
 
 from faults import workload
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Storage, Transaction, files
 from jobtable.embedded.storage.wal import WalBound
-from jobtable.embedded.tables import OPERATIONS
 from jobtable.errors import TableInUse
 from jobtable.files import whole_file
 from jobtable.objects.filesystem import FilesystemObjectStore
@@ -161,7 +161,7 @@ def _change_tables(storage: Storage, clock: FakeClock, name: str, note: Note) ->
     _add_index(storage, name)
     note(f"index {name}", "", True)
     names = {"SourceTableName": name, "TargetTableName": f"copy-of-{name}"}
-    OPERATIONS["RestoreTableToPointInTime"](storage, {**names, "UseLatestRestorableTime": True})
+    handler_of("RestoreTableToPointInTime")(storage, {**names, "UseLatestRestorableTime": True})
     note(f"table copy-of-{name}", "", True)
     clock.advance(_DAYS)
     storage.keep_up()
@@ -176,11 +176,11 @@ def _create_table(storage: Storage, name: str) -> None:
         "BillingMode": "PAY_PER_REQUEST",
         "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     }
-    OPERATIONS["CreateTable"](storage, request)
+    handler_of("CreateTable")(storage, request)
     expiry = {"Enabled": True, "AttributeName": "end"}
-    OPERATIONS["UpdateTimeToLive"](storage, {"TableName": name, "TimeToLiveSpecification": expiry})
+    handler_of("UpdateTimeToLive")(storage, {"TableName": name, "TimeToLiveSpecification": expiry})
     recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 1}
-    OPERATIONS["UpdateContinuousBackups"](storage, {"TableName": name, "PointInTimeRecoverySpecification": recovery})
+    handler_of("UpdateContinuousBackups")(storage, {"TableName": name, "PointInTimeRecoverySpecification": recovery})
 
 
 def _add_index(storage: Storage, name: str) -> None:
@@ -194,7 +194,7 @@ def _add_index(storage: Storage, name: str) -> None:
         "AttributeDefinitions": [{"AttributeName": "rank", "AttributeType": "S"}],
         "GlobalSecondaryIndexUpdates": [{"Create": index}],
     }
-    OPERATIONS["UpdateTable"](storage, request)
+    handler_of("UpdateTable")(storage, request)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from faults import workload
 from faults.large_work import interrupt
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Request
 
 _INDEX = "later"
@@ -45,4 +45,4 @@ def _update(storage: Storage, change: Request) -> None:
     names = ("writer", "key", "status", "rank", "text")
     attributes = [{"AttributeName": name, "AttributeType": "S"} for name in names]
     request: Request = {"TableName": workload.TABLE, "GlobalSecondaryIndexUpdates": [change]}
-    OPERATIONS["UpdateTable"](storage, request | ({"AttributeDefinitions": attributes} if "Create" in change else {}))
+    handler_of("UpdateTable")(storage, request | ({"AttributeDefinitions": attributes} if "Create" in change else {}))

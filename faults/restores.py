@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from faults import workload
 from faults.large_work import interrupt, items_of, problems_of
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Item
 
 _RESTORED = "restored"
@@ -29,14 +29,14 @@ class _Restores:
     def prepare(self, storage: Storage) -> None:
         recovery = {"PointInTimeRecoveryEnabled": True}
         request = {"TableName": workload.TABLE, "PointInTimeRecoverySpecification": recovery}
-        OPERATIONS["UpdateContinuousBackups"](storage, request)
+        handler_of("UpdateContinuousBackups")(storage, request)
 
     def go_on(self, storage: Storage) -> list[str]:
         problems = self.end(storage)
         if self.begun:
-            OPERATIONS["DeleteTable"](storage, {"TableName": _RESTORED})
+            handler_of("DeleteTable")(storage, {"TableName": _RESTORED})
         request = {"SourceTableName": workload.TABLE, "TargetTableName": _RESTORED, "UseLatestRestorableTime": True}
-        OPERATIONS["RestoreTableToPointInTime"](storage, request)
+        handler_of("RestoreTableToPointInTime")(storage, request)
         self._wanted = items_of(storage, workload.TABLE)
         self.begun += 1
         return problems

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Sized, Storage, Transaction
-from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size
 
@@ -37,7 +37,7 @@ def create_table(storage: Storage, **options: Any) -> None:
             {"IndexName": "by_rank", "KeySchema": _key("rank"), "Projection": {"ProjectionType": "KEYS_ONLY"}},
         ],
     }
-    OPERATIONS["CreateTable"](storage, request | options)
+    handler_of("CreateTable")(storage, request | options)
 
 
 def _key(partition: str, sort: str | None = None) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from tests.embedded.differential.tables import Table
 from tests.embedded.side_by_side import N, Request, S
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.engine import _HANDLERS
+from jobtable.embedded.operations import OPERATIONS
 from jobtable.embedded.shapes import REQUESTS, Binary, ListOf, MapOf, Scalar, Shape, Structure
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.errors import RequestError, RequestRefused
@@ -80,7 +80,7 @@ def test_members_of_table_operations_that_are_not_read_are_refused(operation: st
 
 
 def test_every_operation_has_a_request() -> None:
-    assert {*REQUESTS} == {*_HANDLERS} - WITHOUT_REQUEST
+    assert {*REQUESTS} == {*OPERATIONS} - WITHOUT_REQUEST
 
 
 MAP_OF_VALUES = f"java.util.Map<java.lang.String, {MODEL}AttributeValue>"

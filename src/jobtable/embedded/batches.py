@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
@@ -13,7 +13,6 @@ from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
-from jobtable.embedded.older import attributes_to_get, given, has_none, older_faults
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
     CAPACITY,
@@ -31,6 +30,7 @@ from jobtable.embedded.requests import (
     find_table,
     lower_first,
     map_of_tables_faults,
+    older_parameters,
     unshown_constraint,
 )
 from jobtable.embedded.schema import TableSchema
@@ -47,6 +47,9 @@ from jobtable.embedded.values import SEVERAL_TYPES, validate_item
 from jobtable.embedded.writes import Write, delete_of, put_of, read_olds, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
+
+if TYPE_CHECKING:
+    from jobtable.embedded.older import OlderParameters
 
 MAX_GETS = 100
 MAX_WRITES = 25
@@ -78,7 +81,7 @@ class _Gets:
         self.projection = projection
 
     @classmethod
-    def checked(cls, request: Request, older: tuple[str, ...], older_of_any: tuple[str, ...]) -> _Gets:
+    def checked(cls, request: Request, older: OlderParameters | None, older_of_any: OlderParameters | None) -> _Gets:
         """Those of a request that may be wrong.
 
         `older` are the parameters from before expressions that it has, `older_of_any` those that some table has: no
@@ -86,7 +89,7 @@ class _Gets:
         """
         check_parameters(request, "ProjectionExpression", older=older_of_any)
         keys = [validate_item(key) for key in request["Keys"]]
-        projection = attributes_to_get(request) if older else projection_of(request)
+        projection = older.projection() if older else projection_of(request)
         _refuse_duplicates(keys)
         return cls(request, keys, projection)
 
@@ -117,18 +120,18 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
     if not request["RequestItems"]:
         raise constraints_broken([unshown_constraint("RequestItems", AT_LEAST_ONE)])
     count = 0
-    older: dict[str, tuple[str, ...]] = {}
+    older: dict[str, OlderParameters | None] = {}
     for name, table_request in request["RequestItems"].items():
         path = f"requestItems.{name}.member."
         per_table = {} if table_request is None else table_request  # null is a member that is not given
         expect_type(per_table, dict)
-        older[name] = () if has_none(per_table) else given("BatchGetItem", per_table, request)
-        check_members(per_table, _KEYS_MEMBERS, path, older_faults(per_table, older[name], path) if older[name] else ())
+        found = older[name] = older_parameters("BatchGetItem", per_table, request)
+        check_members(per_table, _KEYS_MEMBERS, path, found.faults(path) if found else ())
         _check_length(per_table["Keys"], f"RequestItems.{name}.member.Keys")
         count += len(per_table["Keys"])
     if count > MAX_GETS:
         raise RequestRefused("Too many items requested for the BatchGetItem call")
-    of_any = next(filter(None, older.values()), ())
+    of_any = next(filter(None, older.values()), None)
     gets = {name: _Gets.checked(per_table, older[name], of_any) for name, per_table in request["RequestItems"].items()}
     return _read(storage, gets, wanted_capacity(request), as_json=False)
 
@@ -350,6 +353,3 @@ def _check_length(keys: list[Any], path: str) -> None:
         raise constraints_broken(
             [unshown_constraint(path, f"Member must have length less than or equal to {MAX_GETS}")]
         )
-
-
-OPERATIONS = {"BatchGetItem": batch_get_item, "BatchWriteItem": batch_write_item}

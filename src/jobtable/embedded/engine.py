@@ -8,23 +8,13 @@ from typing import Literal
 from pydantic_core import PydanticSerializationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.embedded import batches, items, queries, tables, transactions
 from jobtable.embedded.json_types import expect_type
-from jobtable.embedded.partiql import operations as statements
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.shapes import as_read, wrong_type
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.wordings import in_words_of
 from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
 from jobtable.store.backend import Request, Response, StoreRequest
-
-_HANDLERS: dict[str, tables.Handler] = {
-    **tables.OPERATIONS,
-    **items.OPERATIONS,
-    **queries.OPERATIONS,
-    **batches.OPERATIONS,
-    **transactions.OPERATIONS,
-    **statements.OPERATIONS,
-}
 
 
 class EmbeddedBackend:
@@ -43,9 +33,7 @@ class EmbeddedBackend:
 
     def execute(self, operation: str, request: Request) -> Response:
         """Run one operation, or raise RequestError."""
-        handler = _HANDLERS.get(operation)
-        if handler is None:
-            raise RequestRefused(f"This engine has no operation {operation!r}", code="UnknownOperationException")
+        handler = handler_of(operation)
         if type(request) is not StoreRequest:
             expect_type(request, dict)
         try:

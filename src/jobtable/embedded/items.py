@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
 from jobtable.embedded.json_types import is_deeper
 from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
-from jobtable.embedded.older import attributes_to_get, given, has_none, older_faults
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
     CAPACITY,
@@ -30,6 +29,7 @@ from jobtable.embedded.requests import (
     check_parameters,
     constraints_broken,
     find_table,
+    older_parameters,
     unshown_constraint,
 )
 from jobtable.embedded.schema import TableSchema
@@ -53,6 +53,9 @@ from jobtable.embedded.writes import (
 )
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
+
+if TYPE_CHECKING:
+    from jobtable.embedded.older import OlderParameters
 
 _GET_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
@@ -109,13 +112,13 @@ Read: TypeAlias = tuple[TableSchema, bytes, Projection | None]
 
 
 def _checked_read(storage: Storage, request: Request) -> Read:
-    older = () if has_none(request) else given("GetItem", request)
+    older = older_parameters("GetItem", request)
     _check_members(request, _GET_MEMBERS, older)
     return prepare_read(storage, request, older)
 
 
 def prepare_read(
-    tables: Tables, request: Request, older: tuple[str, ...] = (), *, is_in_transaction: bool = False
+    tables: Tables, request: Request, older: OlderParameters | None = None, *, is_in_transaction: bool = False
 ) -> Read:
     """What a GetItem request, or the Get of a transaction, asks for; RequestRefused if it does not fit the table.
 
@@ -125,32 +128,32 @@ def prepare_read(
     if not is_in_transaction:
         check_parameters(request, "ProjectionExpression", older=older)
     key = validate_item(request["Key"])
-    projection = attributes_to_get(request) if older else projection_of(request)
+    projection = older.projection() if older else projection_of(request)
     table = find_table(tables, request["TableName"])
     check_projection(table, projection)
     return table, key_position(table, key), projection
 
 
-def _check_members(request: Request, members: Mapping[str, Member], older: tuple[str, ...]) -> None:
+def _check_members(request: Request, members: Mapping[str, Member], older: OlderParameters | None) -> None:
     """RequestRefused if a member has the wrong JSON type or breaks a constraint.
 
     DynamoDB's newer reader reports an empty name of a table, and the wrong ReturnValues of an update, before all other
     faults and alone. A request that lacks a member goes through the older one, which reports all at once.
     """
     try:
-        check_members(request, members, found=older_faults(request, older, is_newer=True) if older else ())
+        check_members(request, members, found=older.faults(is_newer=True) if older else ())
     except RequestRefused as error:
         if error.code == RequestRefused.code:
             _refuse_members(request, members, older)
         raise
 
 
-def _refuse_members(request: Request, members: Mapping[str, Member], older: tuple[str, ...]) -> None:
+def _refuse_members(request: Request, members: Mapping[str, Member], older: OlderParameters | None) -> None:
     is_missing = any(member.required and request.get(name) is None for name, member in members.items())
     if is_missing or is_deeper(request, _MAX_LEVELS):
         other = {"ReturnValues": OLDER_RETURN_VALUES}
         others = {name: other.get(name, member) for name, member in members.items()}
-        check_members(request, others, found=older_faults(request, older))
+        check_members(request, others, found=older.faults() if older else ())
     elif not request["TableName"]:
         raise constraints_broken([unshown_constraint("TableName", AT_LEAST_ONE)])
     elif members is _UPDATE_MEMBERS:
@@ -199,7 +202,7 @@ def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
     if type(request) is StoreRequest:
         return run_write(storage, request, _prepared_known("put", prepare_put, storage, request))
-    older = () if has_none(request) else given("PutItem", request)
+    older = older_parameters("PutItem", request)
     _check_members(request, _PUT_MEMBERS, older)
     return run_write(storage, request, _prepared(prepare_put, storage, request, older))
 
@@ -208,7 +211,7 @@ def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
     if type(request) is StoreRequest:
         return run_write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
-    older = () if has_none(request) else given("DeleteItem", request)
+    older = older_parameters("DeleteItem", request)
     _check_members(request, _DELETE_MEMBERS, older)
     return run_write(storage, request, _prepared(prepare_delete, storage, request, older))
 
@@ -218,14 +221,14 @@ def update_item(storage: Storage, request: Request) -> Response:
     if type(request) is StoreRequest:
         write = _prepared_known("update", prepare_update, storage, request)
     else:
-        older = () if has_none(request) else given("UpdateItem", request)
+        older = older_parameters("UpdateItem", request)
         _check_members(request, _UPDATE_MEMBERS, older)
         write = _prepared(prepare_update, storage, request, older)
     refuse_costly_update(write.update)
     return run_write(storage, request, write)
 
 
-_Prepare: TypeAlias = Callable[[Tables, Request, tuple[str, ...]], Write]
+_Prepare: TypeAlias = "Callable[[Tables, Request, OlderParameters | None], Write]"
 
 
 def _prepared_known(kind: Kind, prepare: _Prepare, storage: Storage, request: StoreRequest) -> Write:
@@ -239,7 +242,7 @@ def _prepared_known(kind: Kind, prepare: _Prepare, storage: Storage, request: St
 _NEVER_COUNTED = (*NOT_ONE_TYPE, TOO_LARGE)
 
 
-def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: tuple[str, ...] = ()) -> Write:
+def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: OlderParameters | None = None) -> Write:
     """The write that a request asks for, or RequestRefused.
 
     DynamoDB counts what is wrong with the request itself like a broken constraint. What only the table can tell, and
@@ -307,11 +310,3 @@ def _returned(request: Request, write: Write, old: Item | None, new: Item | None
 def _detached(item: Item | None) -> Item | None:
     """A copy that shares nothing with the values of the request."""
     return None if item is None else from_json(to_json(item))
-
-
-OPERATIONS = {
-    "DeleteItem": delete_item,
-    "GetItem": get_item,
-    "PutItem": put_item,
-    "UpdateItem": update_item,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from jobtable.embedded.expressions import (
     Condition,
@@ -15,15 +15,6 @@ from jobtable.embedded.expressions import (
     prepare_key_condition,
 )
 from jobtable.embedded.keys import refuse_nested_keys
-from jobtable.embedded.older import (
-    OlderKeyCondition,
-    attributes_to_get,
-    given,
-    has_none,
-    older_faults,
-    older_filter,
-    refuse_operator,
-)
 from jobtable.embedded.pages import Page, Reading, read_page
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -34,6 +25,7 @@ from jobtable.embedded.requests import (
     Member,
     check_members,
     check_parameters,
+    older_parameters,
 )
 from jobtable.embedded.schema import Range, just_after, segment_range
 from jobtable.embedded.sources import Source, check_filter_of_query, check_projected, check_select, find_source
@@ -50,6 +42,9 @@ from jobtable.embedded.storage import Storage
 from jobtable.embedded.units import read_rate, wanted_capacity
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
+
+if TYPE_CHECKING:
+    from jobtable.embedded.older import OlderParameters
 
 _SELECTS = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 _READ_MEMBERS = {
@@ -79,15 +74,15 @@ _SCAN_MEMBERS = {
 
 def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
-    older = () if has_none(request) else given("Query", request)
+    older = older_parameters("Query", request)
     if older:
-        refuse_operator(request)
-    check_members(request, _QUERY_MEMBERS, found=older_faults(request, older, is_newer=True) if older else ())
+        older.refuse_operator()
+    check_members(request, _QUERY_MEMBERS, found=older.faults(is_newer=True) if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression", older=older)
-    older_selection = _older_selection(request, "QueryFilter") if older else None
+    older_selection = _older_selection(older, "QueryFilter") if older else None
     after = start_key(request)
-    text = request.get("KeyConditionExpression")
-    if text is None and "KeyConditions" not in older:
+    text: Any = request.get("KeyConditionExpression")
+    if text is None and (older is None or "KeyConditions" not in older.names):
         raise RequestRefused(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
@@ -95,7 +90,7 @@ def query(storage: Storage, request: Request) -> Response:
         placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
     except InvalidValue as error:
         raise error.fault from error
-    unmatched = OlderKeyCondition(request) if text is None else prepare_key_condition(text, placeholders)
+    unmatched = older.key_condition() if older and text is None else prepare_key_condition(text, placeholders)
     filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
     unmatched.check_form()
@@ -123,10 +118,10 @@ def query(storage: Storage, request: Request) -> Response:
 
 def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
-    older = () if has_none(request) else given("Scan", request)
-    check_members(request, _SCAN_MEMBERS, found=older_faults(request, older) if older else ())
+    older = older_parameters("Scan", request)
+    check_members(request, _SCAN_MEMBERS, found=older.faults() if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", older=older)
-    older_selection = _older_selection(request, "ScanFilter") if older else None
+    older_selection = _older_selection(older, "ScanFilter") if older else None
     after = start_key(request)
     bounds = _segment_bounds(request)
     placeholders = Placeholders.of(request, "FilterExpression", by_older_reader=True)
@@ -148,9 +143,9 @@ _Selection: TypeAlias = tuple[Condition | None, Projection | None]
 """What passes, and what of it is wanted."""
 
 
-def _older_selection(request: Request, parameter: str) -> _Selection | None:
+def _older_selection(older: OlderParameters, parameter: str) -> _Selection | None:
     """What a filter and AttributesToGet select; None if they select everything, or if expressions do it."""
-    found = older_filter(request, parameter), attributes_to_get(request)
+    found = older.filter(parameter), older.projection()
     return None if found == (None, None) else found
 
 
@@ -241,6 +236,3 @@ def _report_capacity(response: dict[str, Any], request: Request, source: Source,
     if wanted:
         units = page.units(source.index, read_rate(request))
         response["ConsumedCapacity"] = units.report(request["TableName"], wanted)
-
-
-OPERATIONS = {"Query": query, "Scan": scan}

@@ -10,13 +10,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage.problems import table_not_found
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
+
+if TYPE_CHECKING:
+    from jobtable.embedded.older import OlderParameters
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
@@ -225,15 +228,37 @@ def optional_moment(structure: Request, member: str) -> float | None:
     return moment
 
 
-def check_parameters(request: Request, *expressions: str, older: tuple[str, ...] = ()) -> None:
+_OLDER = frozenset(
+    {
+        *("AttributesToGet", "AttributeUpdates", "ConditionalOperator", "Expected"),
+        *("KeyConditions", "QueryFilter", "ScanFilter"),
+    }
+)
+
+
+def older_parameters(operation: str, request: Request, whole: Request | None = None) -> OlderParameters | None:
+    """Return the parameters from before expressions that a request has, or None as for most requests.
+
+    `whole` is the request of which this one is the part for a table.
+    """
+    if _OLDER.isdisjoint(request):
+        return None
+    from jobtable.embedded.older import OlderParameters  # noqa: PLC0415 - few programs still send them
+
+    found = OlderParameters(operation, request, whole or request)
+    return found if found.names else None
+
+
+def check_parameters(request: Request, *expressions: str, older: OlderParameters | None = None) -> None:
     """RequestRefused if parameters do not go together: those from before expressions, or maps without a user.
 
     `expressions` are those that the operation has. All but ProjectionExpression can use ExpressionAttributeValues.
     `older` are the parameters from before expressions that the request has.
     """
+    older_names = older.names if older else ()
     given = [name for name in expressions if request.get(name) is not None]
-    if older:
-        _refuse_both(older, given)
+    if older_names:
+        _refuse_both(older_names, given)
     if given and given != [_PROJECTION]:
         return
     if request.get("ExpressionAttributeNames") is not None and not given:
@@ -244,8 +269,8 @@ def check_parameters(request: Request, *expressions: str, older: tuple[str, ...]
         if users_of_values != ["FilterExpression"]:  # Scan alone says which one.
             raise RequestRefused(message)
         raise RequestRefused(f"{message}: FilterExpression is null")
-    if "ConditionalOperator" in older:
-        _refuse_lonely_operator([request[name] for name in older if name in _JOINED])
+    if "ConditionalOperator" in older_names:
+        _refuse_lonely_operator([request[name] for name in older_names if name in _JOINED])
 
 
 def _refuse_both(older: tuple[str, ...], given: list[str]) -> None:

@@ -1,15 +1,17 @@
-"""What UpdateTable makes of a table."""
+"""UpdateTable and DeleteTable."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from jobtable.embedded import streams
+from jobtable.embedded import backups, streams
+from jobtable.embedded.descriptions import describe_deleted, describe_updated
 from jobtable.embedded.key_schemas import KeySchema, attribute_definitions
+from jobtable.embedded.names import existing_table, table_of, whole_table
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.storage import Transaction
+from jobtable.embedded.storage import Storage, Transaction, restoring
 from jobtable.embedded.storage.catalogue import IndexRecord, Record, TableRecord, Throughput
-from jobtable.embedded.storage.definitions import new_id
+from jobtable.embedded.storage.definitions import change_table, drop_table
 from jobtable.embedded.table_requests import (
     MOST_GLOBAL_INDEXES,
     NewIndex,
@@ -19,7 +21,8 @@ from jobtable.embedded.table_requests import (
     stream_specification,
     table_class,
 )
-from jobtable.embedded.table_update_requests import IndexChange, index_changes, too_many_at_once
+from jobtable.embedded.table_update_requests import IndexChange, check_request, index_changes, too_many_at_once
+from jobtable.embedded.tables import index_record
 from jobtable.embedded.throughput import (
     MORE_ABOUT_LIMITS,
     given_throughput,
@@ -28,14 +31,59 @@ from jobtable.embedded.throughput import (
     refuse_table_throughput,
 )
 from jobtable.embedded.warm_throughput import changed_warm_throughput, ready_for
-from jobtable.embedded.wordings import INVALID
-from jobtable.errors import RequestRefused, TableNotFound, request_error
-from jobtable.store.backend import Request
+from jobtable.embedded.wordings import IN_USE, INVALID
+from jobtable.errors import RequestRefused, TableInUse, TableNotFound, request_error
+from jobtable.store.backend import Request, Response
 
 R = TypeVar("R", bound=Record)
 
 
-def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
+def update(storage: Storage, request: Request) -> Response:
+    """UpdateTable; all changes are done when it returns, but a new index of a large table is filled behind it."""
+    check_request(request)
+    name = table_of(request)
+
+    def action(transaction: Transaction) -> Response:
+        before = whole_table(transaction, name)
+        now = storage.now()
+        after = change_table(transaction, before, _updated(transaction, before, request, now))
+        return {"TableDescription": describe_updated(transaction, after, request, now)}
+
+    return storage.write(action)
+
+
+def delete(storage: Storage, request: Request) -> Response:
+    """DeleteTable; its stream can be read for another day, and what could be recovered stays as a backup."""
+    name = table_of(request)
+
+    def action(transaction: Transaction) -> Response:
+        record = existing_table(transaction, name)
+        if record.is_creating:
+            raise TableInUse(f"{IN_USE}Table is being created: {name}")
+        if record.is_protected:
+            raise RequestRefused(
+                "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
+                " protection first."
+            )
+        if any(index.is_filling for index in record.indexes):
+            raise TableInUse(f"{IN_USE}Cannot delete table while indexes are being created, updated, or deleted.")
+        targets = restoring.targets_of(transaction, record.id)
+        if targets:
+            raise TableInUse(f"{IN_USE}Table is being restored: {name}, to {', '.join(targets)}")
+        now = storage.now()
+        description = describe_deleted(transaction, record, now)
+        if record.stream is not None:
+            streams.disabled(transaction, record, now)
+        if record.recovery is not None:
+            backups.keep_deleted(transaction, record, now)
+        keeps_items = record.recovery is not None or restoring.is_source(transaction, record.id)
+        drop_table(transaction, record, keeps_items=keeps_items)
+        return {"TableDescription": description}
+
+    return storage.write(action)
+
+
+def _updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
     """The table as UpdateTable asks for it, or RequestRefused."""
     changes = index_changes(request)
     record = _with_what_it_is_ready_for(record)
@@ -44,22 +92,6 @@ def updated(transaction: Transaction, record: TableRecord, request: Request, now
         record = _with_index_change(transaction, record, request, change, now)
     _check_index_throughput(record)
     return _with_stream(transaction, _with_options(record, request, now), request, now)
-
-
-def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
-    """What is stored about a new index."""
-    return IndexRecord(
-        id=new_id(transaction),
-        name=index.name,
-        is_local=index.is_local,
-        partition=index.key[0],
-        sort=index.key[1],
-        projection=index.projection,
-        included=index.included,
-        throughput=index.throughput,
-        on_demand=index.on_demand,
-        warm=index.warm,
-    )
 
 
 def _with_what_it_is_ready_for(record: TableRecord) -> TableRecord:

@@ -1,28 +1,21 @@
-"""CreateTable, DescribeTable, ListTables, UpdateTable, DeleteTable, and what the service says of itself."""
+"""CreateTable, DescribeTable, ListTables, DescribeLimits and DescribeEndpoints."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from typing import TypeAlias
 
-from jobtable.embedded import backups, expiry, recovery, streams, tags
+from jobtable.embedded import streams, tags
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table, describe_updated
-from jobtable.embedded.names import REGION, existing_table, table_of, whole_table
-from jobtable.embedded.storage import Storage, Transaction, restoring
-from jobtable.embedded.storage.catalogue import TableRecord
-from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
-from jobtable.embedded.table_requests import new_table
-from jobtable.embedded.table_update_requests import check_request
-from jobtable.embedded.table_updates import index_record, updated
+from jobtable.embedded.descriptions import describe_new, describe_table
+from jobtable.embedded.names import REGION, existing_table, table_of
+from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord
+from jobtable.embedded.storage.definitions import create_table, new_id
+from jobtable.embedded.table_requests import NewIndex, new_table
 from jobtable.embedded.warm_throughput import MOST_UNITS
 from jobtable.embedded.wordings import IN_USE
-from jobtable.errors import RequestRefused, TableInUse
+from jobtable.errors import TableInUse
 from jobtable.store.backend import Request, Response
-
-Handler: TypeAlias = Callable[[Storage, Request], Response]
-"""One operation: it may change the storage, and gives the response or raises RequestError."""
 
 _MOST_NAMES = 100
 _MOST_ACCOUNT_UNITS = 80_000
@@ -62,6 +55,22 @@ def create(storage: Storage, request: Request) -> Response:
     return storage.write(action)
 
 
+def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
+    """What is stored about a new index."""
+    return IndexRecord(
+        id=new_id(transaction),
+        name=index.name,
+        is_local=index.is_local,
+        partition=index.key[0],
+        sort=index.key[1],
+        projection=index.projection,
+        included=index.included,
+        throughput=index.throughput,
+        on_demand=index.on_demand,
+        warm=index.warm,
+    )
+
+
 def _refuse_taken_name(transaction: Transaction, name: str) -> None:
     taken = transaction.record(name)
     if taken is not None:
@@ -89,51 +98,6 @@ def list_names(storage: Storage, request: Request) -> Response:
     return {"TableNames": names[:wanted], "LastEvaluatedTableName": names[wanted - 1]}
 
 
-def update(storage: Storage, request: Request) -> Response:
-    """UpdateTable; all changes are done when it returns, but a new index of a large table is filled behind it."""
-    check_request(request)
-    name = table_of(request)
-
-    def action(transaction: Transaction) -> Response:
-        before = whole_table(transaction, name)
-        now = storage.now()
-        after = change_table(transaction, before, updated(transaction, before, request, now))
-        return {"TableDescription": describe_updated(transaction, after, request, now)}
-
-    return storage.write(action)
-
-
-def delete(storage: Storage, request: Request) -> Response:
-    """DeleteTable; its stream can be read for another day, and what could be recovered stays as a backup."""
-    name = table_of(request)
-
-    def action(transaction: Transaction) -> Response:
-        record = existing_table(transaction, name)
-        if record.is_creating:
-            raise TableInUse(f"{IN_USE}Table is being created: {name}")
-        if record.is_protected:
-            raise RequestRefused(
-                "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
-                " protection first."
-            )
-        if any(index.is_filling for index in record.indexes):
-            raise TableInUse(f"{IN_USE}Cannot delete table while indexes are being created, updated, or deleted.")
-        targets = restoring.targets_of(transaction, record.id)
-        if targets:
-            raise TableInUse(f"{IN_USE}Table is being restored: {name}, to {', '.join(targets)}")
-        now = storage.now()
-        description = describe_deleted(transaction, record, now)
-        if record.stream is not None:
-            streams.disabled(transaction, record, now)
-        if record.recovery is not None:
-            backups.keep_deleted(transaction, record, now)
-        keeps_items = record.recovery is not None or restoring.is_source(transaction, record.id)
-        drop_table(transaction, record, keeps_items=keeps_items)
-        return {"TableDescription": description}
-
-    return storage.write(action)
-
-
 def describe_limits(storage: Storage, request: Request) -> Response:
     """DescribeLimits: DynamoDB's defaults; the engine does not throttle."""
     return {
@@ -147,32 +111,3 @@ def describe_limits(storage: Storage, request: Request) -> Response:
 def describe_endpoints(storage: Storage, request: Request) -> Response:
     """DescribeEndpoints."""
     return {"Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]}
-
-
-OPERATIONS: dict[str, Handler] = {
-    "CreateTable": create,
-    "DescribeTable": describe,
-    "ListTables": list_names,
-    "UpdateTable": update,
-    "DeleteTable": delete,
-    "DescribeLimits": describe_limits,
-    "DescribeEndpoints": describe_endpoints,
-    "UpdateTimeToLive": expiry.update,
-    "DescribeTimeToLive": expiry.describe,
-    "TagResource": tags.tag,
-    "UntagResource": tags.untag,
-    "ListTagsOfResource": tags.list_tags,
-    "DescribeContinuousBackups": recovery.describe,
-    "UpdateContinuousBackups": recovery.update,
-    "RestoreTableToPointInTime": recovery.restore,
-    "CreateBackup": backups.create,
-    "DescribeBackup": backups.describe,
-    "ListBackups": backups.list_backups,
-    "DeleteBackup": backups.delete,
-    "RestoreTableFromBackup": backups.restore,
-    "ListStreams": streams.list_streams,
-    "DescribeStream": streams.describe,
-    "GetShardIterator": streams.iterator,
-    "GetRecords": streams.records,
-}
-"""Every operation that is about tables, streams or backups rather than items."""

@@ -335,6 +335,3 @@ def _get_action(number: int, action: Any) -> Request:
         raise constraints_broken([constraint(path + "get", "null", "Member must not be null")])
     check_members(body, _READ_MEMBERS, path + "get.")
     return body
-
-
-OPERATIONS = {"TransactGetItems": transact_get_items, "TransactWriteItems": transact_write_items}

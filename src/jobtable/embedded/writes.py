@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
 from jobtable.embedded.keys import (
@@ -19,7 +19,6 @@ from jobtable.embedded.keys import (
     refuse_index_types,
     refuse_nested_keys,
 )
-from jobtable.embedded.older import attribute_updates, expected
 from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View, make_sized
@@ -28,6 +27,9 @@ from jobtable.embedded.wordings import INVALID
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import EncodedItem, Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
+
+if TYPE_CHECKING:
+    from jobtable.embedded.older import OlderParameters
 
 TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
@@ -129,7 +131,7 @@ def refuse_costly_update(update: Update | None) -> None:
 
 
 def prepare_put(
-    tables: Tables, request: Request, older: tuple[str, ...] = (), *, is_in_transaction: bool = False
+    tables: Tables, request: Request, older: OlderParameters | None = None, *, is_in_transaction: bool = False
 ) -> Write:
     """The put that a PutItem request, or the Put of a transaction, asks for.
 
@@ -141,7 +143,7 @@ def prepare_put(
         check_parameters(request, "ConditionExpression", older=older)
     item, size = valid_item(request["Item"])
     placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
-    condition = expected(request) if older else _condition(request, placeholders)
+    condition = older.condition() if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
     return put_of(
@@ -150,7 +152,7 @@ def prepare_put(
 
 
 def prepare_update(
-    tables: Tables, request: Request, older: tuple[str, ...] = (), *, is_in_transaction: bool = False
+    tables: Tables, request: Request, older: OlderParameters | None = None, *, is_in_transaction: bool = False
 ) -> Write:
     """The update that an UpdateItem request, or the Update of a transaction, asks for."""
     check_parameters(request, "UpdateExpression", "ConditionExpression", older=older)
@@ -158,8 +160,8 @@ def prepare_update(
     placeholders = Placeholders.of(
         request, "UpdateExpression", "ConditionExpression", by_older_reader=is_in_transaction
     )
-    update = attribute_updates(request) if older else _update(request, placeholders)
-    condition = expected(request) if older else _condition(request, placeholders)
+    update = older.update() if older else _update(request, placeholders)
+    condition = older.condition() if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     position = key_position(table, key)
     check_update(table, key, update)
@@ -172,7 +174,7 @@ def prepare_update(
 def prepare_delete(
     tables: Tables,
     request: Request,
-    older: tuple[str, ...] = (),
+    older: OlderParameters | None = None,
     kind: Literal["delete", "check"] = "delete",
     *,
     is_in_transaction: bool = False,
@@ -182,7 +184,7 @@ def prepare_delete(
         check_parameters(request, "ConditionExpression", older=older)
     key = validate_item(request["Key"])
     placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
-    condition = expected(request) if older else _condition(request, placeholders)
+    condition = older.condition() if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Sized, Storage, Transaction, View
-from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size
 
@@ -29,7 +29,7 @@ def create_table(storage: Storage, name: str = "tab", **options: Any) -> None:
             {"IndexName": "by_rank", "KeySchema": key_schema("r"), "Projection": {"ProjectionType": "KEYS_ONLY"}},
         ],
     }
-    OPERATIONS["CreateTable"](storage, request | options)
+    handler_of("CreateTable")(storage, request | options)
 
 
 def key_schema(partition: str, sort: str | None = None) -> list[dict[str, str]]:

@@ -14,9 +14,9 @@ from typing import Any
 from tests.embedded.storage.samples import create_table, everything, item, put
 
 from jobtable.embedded import storage as package
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.storage.checks import inconsistencies
-from jobtable.embedded.tables import OPERATIONS
 
 _EVENTS = ("call", "return", "c_return")
 _FOLDER = str(Path(package.__file__).parent)
@@ -101,7 +101,7 @@ def test_an_interrupted_change_of_the_tables_leaves_nobody_with_what_they_were(p
 
 
 def _delete(storage: Storage, name: str) -> None:
-    OPERATIONS["DeleteTable"](storage, {"TableName": name})
+    handler_of("DeleteTable")(storage, {"TableName": name})
 
 
 def _is_in_file(storage: Storage, name: str) -> bool:

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from tests.embedded.storage.samples import everything, item, key_schema, put, table_of
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Storage, store, turn, writer
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.embedded.storage.turn import Turn
-from jobtable.embedded.tables import OPERATIONS
 
 _WATCHED = {module.__file__ for module in (store, turn, writer)}
 _ADD_INDEX: dict[str, Any] = {
@@ -51,7 +51,7 @@ def _is_killed(at: int, storage: Storage, request: dict[str, Any]) -> bool:
         ended = 1
         try:
             sys.setprofile(_Kill(at))
-            OPERATIONS["UpdateTable"](storage, request)
+            handler_of("UpdateTable")(storage, request)
             sys.setprofile(None)
             ended = 0
         finally:
@@ -123,7 +123,7 @@ def test_a_change_that_cannot_be_announced_is_not_made(storage: Storage, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(Turn, "announce_change", fail)
         with pytest.raises(Exception, match="No space left"):
-            OPERATIONS["UpdateTable"](storage, _ADD_INDEX)
+            handler_of("UpdateTable")(storage, _ADD_INDEX)
     assert _indexes_in_file(storage) == list(table_of(storage).indexes) == ["by_group", "by_rank"]
 
 
@@ -137,7 +137,7 @@ def test_a_change_is_made_when_it_is_committed_though_its_number_cannot_be_told(
 
     with monkeypatch.context() as patched:
         patched.setattr(Turn, "announce", fail)
-        OPERATIONS["UpdateTable"](storage, _ADD_INDEX)
+        handler_of("UpdateTable")(storage, _ADD_INDEX)
         assert everything(reader, "by_x") == [item("1", "1", x="x")]
     put(storage, item("2", "2", x="x"))
     assert len(everything(reader, "by_x")) == 2

@@ -27,11 +27,11 @@ from tests.embedded.storage.samples import (
     table_of,
 )
 
+from jobtable.embedded.operations import handler_of
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, definitions, upkeep, writer
 from jobtable.embedded.storage.catalogue import Cache
 from jobtable.embedded.storage.checks import inconsistencies
-from jobtable.embedded.tables import OPERATIONS
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
 from jobtable.store.backend import Item
 from jobtable.testing.clock import FakeClock
@@ -268,11 +268,11 @@ ADD_INDEX = {
 def test_a_change_of_the_catalogue_by_another_process_is_seen_at_once(storage: Storage, path: Path) -> None:
     table_of(storage)
     other = Storage(path)
-    OPERATIONS["UpdateTable"](other, ADD_INDEX)
+    handler_of("UpdateTable")(other, ADD_INDEX)
     assert "by_x" in table_of(storage).indexes
     put(storage, item("1", "1", x="x"))
     assert everything(other, "by_x") == [item("1", "1", x="x")]
-    OPERATIONS["DeleteTable"](other, {"TableName": "tab"})
+    handler_of("DeleteTable")(other, {"TableName": "tab"})
     assert storage.table("tab") is None
     create_table(other)
     assert everything(storage) == []
@@ -286,12 +286,12 @@ def test_an_index_is_kept_in_step_in_a_file_that_came_back_from_a_copy(path: Pat
     storage.close()
     copy = path.read_bytes()
     storage = Storage(path)
-    OPERATIONS["UpdateTable"](storage, ADD_INDEX)
+    handler_of("UpdateTable")(storage, ADD_INDEX)
     storage.close()
     path.write_bytes(copy)
     first, second = Storage(path), Storage(path)
     assert "by_x" not in table_of(first).indexes
-    OPERATIONS["UpdateTable"](second, ADD_INDEX)
+    handler_of("UpdateTable")(second, ADD_INDEX)
     put(first, item("1", "1", x="x"))
     assert inconsistencies(second) == []
     assert everything(first, "by_x") == [item("1", "1", x="x")]
@@ -301,7 +301,7 @@ def test_an_index_is_kept_in_step_in_a_file_that_came_back_from_a_copy(path: Pat
 
 def test_a_table_looked_up_before_an_index_was_added_still_fills_the_index(storage: Storage) -> None:
     old = table_of(storage)
-    OPERATIONS["UpdateTable"](storage, ADD_INDEX)
+    handler_of("UpdateTable")(storage, ADD_INDEX)
     new = item("1", "1", x="x")
     storage.write(lambda transaction: transaction.put(old, old.position(new), Sized(new, 6), NO_ITEM))
     assert everything(storage, "by_x") == [new]
@@ -317,7 +317,7 @@ def test_a_table_looked_up_before_an_index_was_added_still_fills_the_index(stora
 )
 def test_a_table_that_is_gone_is_not_found(storage: Storage, use: Callable[..., object]) -> None:
     table = table_of(storage)
-    OPERATIONS["DeleteTable"](storage, {"TableName": "tab"})
+    handler_of("DeleteTable")(storage, {"TableName": "tab"})
     create_table(storage)
     with pytest.raises(TableNotFound):
         use(storage, table)
@@ -333,7 +333,7 @@ def test_a_transaction_finds_nothing_in_a_large_table_that_is_gone(
     monkeypatch.setattr(definitions, "_DROPPED_AT_ONCE", 0)
     put(storage, item("1", "1"))
     table = table_of(storage)
-    OPERATIONS["DeleteTable"](storage, {"TableName": "tab"})
+    handler_of("DeleteTable")(storage, {"TableName": "tab"})
     with pytest.raises(TableNotFound):
         storage.write(lambda transaction: transaction.read(table, table.position(item("1", "1"))))
 
@@ -464,8 +464,8 @@ def test_what_is_left_of_a_large_deleted_table_is_cleared_away_bit_by_bit(
     for number in range(10):
         put(storage, item("1", str(number), g="g", r=str(number)))
     removal = {"TableName": "tab", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by_rank"}}]}
-    OPERATIONS["UpdateTable"](storage, removal)
-    OPERATIONS["DeleteTable"](storage, {"TableName": "tab"})
+    handler_of("UpdateTable")(storage, removal)
+    handler_of("DeleteTable")(storage, {"TableName": "tab"})
     create_table(storage)
     assert everything(storage) == []
     put(storage, item("1", "1", g="g", r="r"))

@@ -1,30 +1,140 @@
-"""The parameters from before expressions, which older programs still send.
+"""The parameters from before expressions, which older programs still send. Loaded with the first such request."""
 
-    has_none(request)                                   whether there are none, as in most requests
-    older = given("PutItem", request)                   the names of those that there are
-    expected(request), older_filter(request, name)      a Condition of Expected, of QueryFilter or of ScanFilter
-    attribute_updates(request)                          an Update of AttributeUpdates
-    attributes_to_get(request)                          a Projection of AttributesToGet
-    OlderKeyCondition(request)                          KeyConditions, to be held against the key schema
+from __future__ import annotations
 
-Everything becomes what expressions become, so that one engine evaluates both. What is checked before that, and in which
-words it is refused, is of their own. Names of attributes are taken as they are: they are no paths.
-"""
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from jobtable.embedded.older.conditions import expected, older_filter
-from jobtable.embedded.older.keys import OlderKeyCondition
-from jobtable.embedded.older.parameters import given, has_none, older_faults, refuse_operator
-from jobtable.embedded.older.projections import attributes_to_get
-from jobtable.embedded.older.updates import attribute_updates
+from jobtable.embedded.expressions import Condition, Projection, Update
+from jobtable.embedded.older.conversions import (
+    OlderKeyCondition,
+    attribute_updates,
+    attributes_to_get,
+    expected,
+    older_filter,
+)
+from jobtable.embedded.requests import AT_LEAST_ONE, Limits, constraint, lower_first
+from jobtable.embedded.shapes import wrong_type
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Request
 
-__all__ = [
-    "OlderKeyCondition",
-    "attribute_updates",
-    "attributes_to_get",
-    "expected",
-    "given",
-    "has_none",
-    "older_faults",
-    "older_filter",
-    "refuse_operator",
-]
+_CONDITIONAL = ("Expected", "ConditionalOperator")
+_PARAMETERS = {
+    "GetItem": ("AttributesToGet",),
+    "BatchGetItem": ("AttributesToGet",),
+    "PutItem": _CONDITIONAL,
+    "DeleteItem": _CONDITIONAL,
+    "UpdateItem": ("AttributeUpdates", *_CONDITIONAL),
+    "Query": ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"),
+    "Scan": ("AttributesToGet", "ScanFilter", "ConditionalOperator"),
+}
+"""Those of each operation, in the order in which DynamoDB names them; BatchGetItem has its own for each table."""
+_COMPARISONS = Limits(
+    enum=(
+        *("IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE"),
+        "CONTAINS",
+    )
+)
+_ACTIONS = Limits(enum=("ADD", "PUT", "DELETE"))
+_OPERATORS = Limits(enum=("OR", "AND"))
+_NO_OPERATOR = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"  # DynamoDB's spelling
+_NULL = "Member must not be null"
+
+
+class OlderParameters:
+    """The parameters from before expressions that one request has, or the part of a request for one table.
+
+    They become what expressions become, so that one engine evaluates both. Names of attributes are taken as they are:
+    they are no paths.
+    """
+
+    def __init__(self, operation: str, request: Request, whole: Request) -> None:
+        """Raise RequestRefused if anything in the whole request has the wrong JSON type."""
+        self._request = request
+        self.names = tuple(name for name in _PARAMETERS[operation] if request.get(name) is not None)
+        fault = wrong_type(operation, whole) if self.names else None
+        if fault is not None:
+            raise fault
+
+    def faults(self, path: str = "", *, is_newer: bool = False) -> list[str]:
+        """Return the constraints that they break; `is_newer`: in the words of the newer reader (see wordings.py)."""
+        faults: list[str] = []
+        for name in self.names:
+            if name == "ConditionalOperator" and is_newer:
+                faults += [_NO_OPERATOR] if self._has_unknown_operator() else []
+            else:
+                faults += _FAULTS[name](path + lower_first(name), self._request[name])
+        return faults
+
+    def refuse_operator(self) -> None:
+        """RequestRefused for an unknown ConditionalOperator of a query, which is reported alone and first."""
+        if self._has_unknown_operator():
+            raise RequestRefused(_NO_OPERATOR)
+
+    def condition(self) -> Condition | None:
+        """Return the condition of Expected; None if it has no conditions."""
+        return expected(self._request)
+
+    def filter(self, parameter: str) -> Condition | None:
+        """Return the condition of QueryFilter or ScanFilter; None if it has no conditions."""
+        return older_filter(self._request, parameter)
+
+    def update(self) -> Update | None:
+        """Return the update of AttributeUpdates; None if it changes nothing."""
+        return attribute_updates(self._request)
+
+    def projection(self) -> Projection | None:
+        """Return the projection of AttributesToGet; None if the request wants no attributes in particular."""
+        return attributes_to_get(self._request)
+
+    def key_condition(self) -> OlderKeyCondition:
+        """Return KeyConditions, not yet matched with a key schema."""
+        return OlderKeyCondition(self._request)
+
+    def _has_unknown_operator(self) -> bool:
+        """Whether the operator between conditions is unknown; the newer reader first sees whether there are two."""
+        conditions = self._request.get("Expected") or self._request.get("QueryFilter") or ()
+        operator = self._request.get("ConditionalOperator")
+        return operator is not None and len(conditions) > 1 and bool(_OPERATORS.broken(operator))
+
+
+def _of_names(path: str, names: list[Any]) -> Iterator[str]:
+    if not names:
+        yield constraint(path, "'[]'", AT_LEAST_ONE)
+
+
+def _of_text(path: str, text: str, limits: Limits) -> Iterator[str]:
+    for rule in limits.broken(text):
+        yield constraint(path, f"'{text}'", rule)
+
+
+def _of_expected(path: str, conditions: dict[str, Any]) -> Iterator[str]:
+    for name, condition in conditions.items():
+        operator = None if condition is None else condition.get("ComparisonOperator")
+        if operator is not None:
+            yield from _of_text(f"{path}.{name}.member.comparisonOperator", operator, _COMPARISONS)
+
+
+def _of_conditions(path: str, conditions: dict[str, Any]) -> Iterator[str]:
+    for name, condition in conditions.items():
+        if condition is not None and condition.get("ComparisonOperator") is None:
+            yield constraint(f"{path}.{name}.member.comparisonOperator", "null", _NULL)
+    yield from _of_expected(path, conditions)
+
+
+def _of_updates(path: str, updates: dict[str, Any]) -> Iterator[str]:
+    for name, update in updates.items():
+        action = None if update is None else update.get("Action")
+        if action is not None:
+            yield from _of_text(f"{path}.{name}.member.action", action, _ACTIONS)
+
+
+_FAULTS: dict[str, Callable[[str, Any], Iterator[str]]] = {
+    "AttributesToGet": _of_names,
+    "AttributeUpdates": _of_updates,
+    "ConditionalOperator": lambda path, text: _of_text(path, text, _OPERATORS),
+    "Expected": _of_expected,
+    "KeyConditions": _of_conditions,
+    "QueryFilter": _of_conditions,
+    "ScanFilter": _of_conditions,
+}

@@ -1,9 +1,8 @@
-"""ExecuteStatement, and the three operations together."""
+"""ExecuteStatement."""
 
 from __future__ import annotations
 
 from jobtable.embedded.items import run_write
-from jobtable.embedded.partiql import batches, transactions
 from jobtable.embedded.partiql.grammar import parse
 from jobtable.embedded.partiql.paging import read
 from jobtable.embedded.partiql.selections import plan_of
@@ -65,10 +64,3 @@ def _write(storage: Storage, statement: Insert | Update | Delete, terms: Terms, 
     if "ConsumedCapacity" in done:
         response["ConsumedCapacity"] = done["ConsumedCapacity"]
     return response
-
-
-OPERATIONS = {
-    "ExecuteStatement": execute_statement,
-    "BatchExecuteStatement": batches.batch_execute_statement,
-    "ExecuteTransaction": transactions.execute_transaction,
-}

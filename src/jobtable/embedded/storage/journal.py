@@ -85,6 +85,13 @@ def backwards(view: View, table_id: int, first: int, last: int) -> sqlite3.Curso
     return view.connection.execute(sql, (first, last))
 
 
+def first_needed(view: View, source_id: int) -> int | None:
+    """The first change of a table that is still to be undone in another one; None: there is none."""
+    sql = "SELECT min(first_undone) FROM restores WHERE source_id = ?"
+    first: int | None = view.connection.execute(sql, (source_id,)).fetchone()[0]
+    return first
+
+
 def bytes_before(view: View, table_id: int, first: int) -> int:
     """How many bytes the items had, together, before each of the changes from one number on."""
     sql = f"SELECT total(length(old)) FROM journal_{table_id} WHERE sequence >= ?"  # noqa: S608 - a number

@@ -89,13 +89,6 @@ def is_source(view: View, id_: int) -> bool:
     return view.connection.execute("SELECT 1 FROM restores WHERE source_id = ?", (id_,)).fetchone() is not None
 
 
-def first_needed(view: View, source_id: int) -> int | None:
-    """The first change of a table that is still to be undone in another one; None: there is none."""
-    sql = "SELECT min(first_undone) FROM restores WHERE source_id = ?"
-    first: int | None = view.connection.execute(sql, (source_id,)).fetchone()[0]
-    return first
-
-
 def _is_copied(transaction: Transaction, source_id: int, id_: int, name: str, first_undone: int) -> bool:
     """Begin to copy items; True: they are few, and all is done."""
     row = (id_, name, source_id, first_undone)

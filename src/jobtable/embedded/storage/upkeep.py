@@ -11,10 +11,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from jobtable.embedded.storage import backups, journal, statements
+from jobtable.embedded.storage import journal, statements
 from jobtable.embedded.storage.catalogue import TableRecord, read_record_of_id
 from jobtable.embedded.storage.filling import fill_some
-from jobtable.embedded.storage.restoring import first_needed, is_source, restore_some
 from jobtable.embedded.storage.transactions import Transaction, View
 from jobtable.embedded.storage.turn import Turn
 from jobtable.errors import RequestError, StorageError
@@ -158,7 +157,7 @@ def has_work(storage: Upkeepable) -> bool:
 
 def fill_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> None:
     """Restore what is to be restored, and fill what is to be filled, in small transactions."""
-    for sql, do_some in ((_BEING_RESTORED, restore_some), (_BEING_FILLED, fill_some)):
+    for sql, do_some in ((_BEING_RESTORED, _restore_some), (_BEING_FILLED, fill_some)):
         for (id_,) in storage.query(sql):
             has_more = True
             while has_more and not is_stopped():
@@ -203,10 +202,18 @@ def _expire_some(name: str, now: float, transaction: Transaction) -> int:
     return len(due)
 
 
+def _restore_some(id_: int, transaction: Transaction) -> bool:
+    from jobtable.embedded.storage.restoring import restore_some  # noqa: PLC0415 - most files have nothing to restore
+
+    return restore_some(id_, transaction)
+
+
 def _remove_backup(id_: int, transaction: Transaction) -> None:
-    """Remove a backup that has expired, unless its items are just being copied: then it goes in another round."""
+    """Remove an expired backup. One whose items are being copied is left for a later round."""
+    from jobtable.embedded.storage import backups, restoring  # noqa: PLC0415 - most files have no backups
+
     backup = backups.find_id(transaction, id_)
-    if backup is not None and not is_source(transaction, id_):
+    if backup is not None and not restoring.is_source(transaction, id_):
         backups.remove(transaction, backup)
 
 
@@ -263,7 +270,7 @@ def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
     """Remove a few of the changes that nobody needs any more; True: there are more."""
     has_streams = journal.forget_streams(transaction, table_id, now)
     since = _needed_since(read_record_of_id(transaction.connection, table_id), has_streams, now)
-    return journal.trim_some(transaction, table_id, since, first_needed(transaction, table_id))
+    return journal.trim_some(transaction, table_id, since, journal.first_needed(transaction, table_id))
 
 
 def _needed_since(record: TableRecord | None, has_streams: bool, now: float) -> float | None:

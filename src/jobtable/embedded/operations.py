@@ -1,0 +1,68 @@
+"""Which function runs which operation. Its module is loaded with the first such request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TypeAlias
+
+from jobtable.embedded.storage import Storage
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Request, Response
+
+Handler: TypeAlias = Callable[[Storage, Request], Response]
+"""Runs one operation: returns the response, or raises RequestError."""
+
+OPERATIONS = {
+    "GetItem": "items:get_item",
+    "PutItem": "items:put_item",
+    "UpdateItem": "items:update_item",
+    "DeleteItem": "items:delete_item",
+    "Query": "queries:query",
+    "Scan": "queries:scan",
+    "BatchGetItem": "batches:batch_get_item",
+    "BatchWriteItem": "batches:batch_write_item",
+    "TransactGetItems": "transactions:transact_get_items",
+    "TransactWriteItems": "transactions:transact_write_items",
+    "ExecuteStatement": "partiql.operations:execute_statement",
+    "BatchExecuteStatement": "partiql.batches:batch_execute_statement",
+    "ExecuteTransaction": "partiql.transactions:execute_transaction",
+    "CreateTable": "tables:create",
+    "DescribeTable": "tables:describe",
+    "ListTables": "tables:list_names",
+    "UpdateTable": "table_updates:update",
+    "DeleteTable": "table_updates:delete",
+    "DescribeLimits": "tables:describe_limits",
+    "DescribeEndpoints": "tables:describe_endpoints",
+    "UpdateTimeToLive": "expiry:update",
+    "DescribeTimeToLive": "expiry:describe",
+    "TagResource": "tags:tag",
+    "UntagResource": "tags:untag",
+    "ListTagsOfResource": "tags:list_tags",
+    "DescribeContinuousBackups": "recovery:describe",
+    "UpdateContinuousBackups": "recovery:update",
+    "RestoreTableToPointInTime": "recovery:restore",
+    "CreateBackup": "backups:create",
+    "DescribeBackup": "backups:describe",
+    "ListBackups": "backups:list_backups",
+    "DeleteBackup": "backups:delete",
+    "RestoreTableFromBackup": "backups:restore",
+    "ListStreams": "streams:list_streams",
+    "DescribeStream": "streams:describe",
+    "GetShardIterator": "streams:iterator",
+    "GetRecords": "streams:records",
+}
+"""The module of each operation, below `jobtable.embedded`, and the function in it."""
+
+_loaded: dict[str, Handler] = {}
+
+
+def handler_of(operation: str) -> Handler:
+    """Return the function that runs an operation, or raise RequestRefused if there is none."""
+    handler = _loaded.get(operation)
+    if handler is None:
+        if operation not in OPERATIONS:
+            raise RequestRefused(f"This engine has no operation {operation!r}", code="UnknownOperationException")
+        module, _, function = OPERATIONS[operation].partition(":")
+        handler = _loaded[operation] = getattr(import_module(f"jobtable.embedded.{module}"), function)
+    return handler

@@ -57,6 +57,23 @@ reference: $(VENV)/.installed
 pictures: $(VENV)/.installed
 	$(BIN)/python -m tests.web.pictures
 
+# The documents as a site in ./site: any page that is missing or link that leads nowhere is an error.
+.PHONY: docs docs-serve
+DOCS := .venv-docs
+export NO_MKDOCS_2_WARNING := 1
+
+$(DOCS)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	touch $@
+
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/mkdocs build --strict $(ARGS)
+
+docs-serve: $(DOCS)/.installed
+	$(DOCS)/bin/mkdocs serve $(ARGS)
+
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

@@ -29,7 +29,7 @@ from jobtable.store.capacity import Units
 from jobtable.web.prices import dollars_for
 from tests.running import jobs_in_memory
 
-PAGE = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "guides" / "deploy.md").read_text()
 COUNT = 100
 JOBTABLE = [sys.executable, "-m", "jobtable"]
 TASK = """

@@ -21,6 +21,9 @@ from tests.samples import Job, main
 from tests.web.pictures import MOST_BYTES
 
 ROOT = Path(__file__).parent.parent
+ELSEWHERE = ("evals",)
+"""Commands of examples, which their own tests run."""
+
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -56,7 +59,7 @@ def test_the_map_names_every_module_of_jobs() -> None:
 
 
 def test_the_examples_of_jobs_run() -> None:
-    for block in python_blocks("docs/jobs.md"):
+    for block in python_blocks("docs/guides/jobs.md"):
         namespace: dict[str, Any] = {}
         run(block, namespace)
         namespace["jobs"].store.close()
@@ -64,7 +67,7 @@ def test_the_examples_of_jobs_run() -> None:
 
 def test_the_examples_of_the_model_run() -> None:
     namespace: dict[str, Any] = {"__name__": "model_examples"}
-    for block in python_blocks("docs/model.md"):
+    for block in python_blocks("docs/guides/model.md"):
         run(block, namespace)
     assert namespace["JobMetric"].__schema__.table is namespace["main"]
 
@@ -74,7 +77,7 @@ def test_the_examples_of_the_store_run() -> None:
         store.tables.create(main)
         one, other = (Job.model_validate({"job_id": i, "created_at": "2025-01-01", "created_by": "a"}) for i in "12")
         store.add(one)
-        for block in python_blocks("docs/store.md"):
+        for block in python_blocks("docs/guides/store.md"):
             run(block, {"store": store, "Job": Job, "j": "1", "status": other})
         assert store.get(Job.key(job_id="1")).status == "RUNNING"
         assert store.find(Job.key(job_id="2")) is not None
@@ -82,7 +85,7 @@ def test_the_examples_of_the_store_run() -> None:
 
 def test_the_recipes_work() -> None:
     namespace: dict[str, Any] = {"__name__": "recipes"}
-    for block in python_blocks("docs/recipes.md"):
+    for block in python_blocks("docs/guides/recipes.md"):
         run(block, namespace)
     _try_locks_and_edits(**namespace)
     asyncio.run(_try_the_app(namespace["app"]))
@@ -131,7 +134,7 @@ def _try_an_older_shape(store: Any, table: Any, result: Any) -> None:
 
 @pytest.mark.parametrize("page", ["adopting", "embedded"])
 def test_the_examples_of_tests_run(tmp_path: Path, page: str) -> None:
-    (tmp_path / "test_example.py").write_text("\n".join(python_blocks(f"docs/{page}.md")))
+    (tmp_path / "test_example.py").write_text("\n".join(python_blocks(f"docs/guides/{page}.md")))
     command = [sys.executable, "-m", "pytest", "--quiet", "test_example.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -140,14 +143,14 @@ def test_the_examples_of_tests_run(tmp_path: Path, page: str) -> None:
 
 def test_the_examples_of_objects_run() -> None:
     namespace: dict[str, Any] = {}
-    for block in python_blocks("docs/objects.md"):
+    for block in python_blocks("docs/guides/objects.md"):
         run(block, namespace)
     assert namespace["info"].size == 11
 
 
 def test_the_examples_of_the_systems_run() -> None:
     namespace: dict[str, Any] = {}
-    for block in python_blocks("docs/systems.md"):
+    for block in python_blocks("docs/systems/index.md"):
         run(block, namespace)
     assert namespace["waiting"] == ["grid"]
     assert namespace["best"].child_job_id == "trial-7"
@@ -159,7 +162,7 @@ def test_the_examples_of_the_systems_run() -> None:
 
 def test_the_examples_of_journeys_run(tmp_path: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "journey_examples", "folder": tmp_path}
-    for block in python_blocks("docs/journeys.md"):
+    for block in python_blocks("docs/systems/journeys.md"):
         run(block, namespace)
     assert namespace["finished"].status == "completed"
     assert len(namespace["recent"]) == len(namespace["every_line"]) > 0
@@ -198,7 +201,7 @@ def command_at(words: list[str]) -> tuple[Any, list[str]]:
 def test_every_command_is_one(page: Path) -> None:
     for text in commands_in(page.read_text()):
         words = shlex.split(text.split(" > ")[0])
-        if words[0].startswith("-") or words[0] == "COMMAND":
+        if words[0].startswith("-") or words[0] in ("COMMAND", *ELSEWHERE):
             continue
         command, options = command_at(words)
         if not hasattr(command, "commands"):
@@ -230,7 +233,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 
 
 def test_every_field_type_and_verb_is_documented() -> None:
-    model = (ROOT / "docs/model.md").read_text()
+    model = (ROOT / "docs/guides/model.md").read_text()
     for name in (
         "Timestamp",
         "Uuid",
@@ -245,7 +248,7 @@ def test_every_field_type_and_verb_is_documented() -> None:
         "Beside",
     ):
         assert f"`{name}" in model or f"[{name}" in model or f"{name}(" in model, name
-    store_page = (ROOT / "docs/store.md").read_text()
+    store_page = (ROOT / "docs/guides/store.md").read_text()
     store = connect("memory:")
     verbs = [n for n in dir(store) if not n.startswith("_") and callable(getattr(store, n))]
     missing = [verb for verb in verbs if verb not in store_page and verb not in ("ask", "close", "table_name")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jobtable.errors import SettingsError
 from jobtable.settings import Resolved, Settings, resolve, variable
 
-DOCUMENTATION = Path(__file__).parent.parent / "docs" / "settings.md"
+DOCUMENTATION = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
 
 
 @pytest.fixture

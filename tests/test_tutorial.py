@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jobtable.testing.servers import free_ports
 
-PAGE = Path(__file__).parent.parent / "docs" / "tutorial.md"
+PAGE = Path(__file__).parent.parent / "docs" / "start" / "tutorial.md"
 _START_SECONDS = 240
 _SCRIPT_SECONDS = 800
 

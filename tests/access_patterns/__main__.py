@@ -10,11 +10,9 @@ from jobtable.web import reference as api_reference
 from jobtable.web.server import create_app
 from tests.access_patterns import measurement
 
-docs = measurement.PAGE.parent
-page = docs / "reference" / "entities.md"
-page.parent.mkdir(exist_ok=True)
-page.write_text(reference.render_page())
-(docs / "cli.md").write_text(cli_reference.render_page())
+folder = measurement.PAGE.parent
+(folder / "entities.md").write_text(reference.render_page())
+(folder / "cli.md").write_text(cli_reference.render_page())
 with Services.open("memory:") as services:
-    (docs / "reference" / "api.md").write_text(api_reference.render_page(create_app(services, Settings())))
+    (folder / "rest-api.md").write_text(api_reference.render_page(create_app(services, Settings())))
 measurement.PAGE.write_text(measurement.render())

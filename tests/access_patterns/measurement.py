@@ -1,4 +1,4 @@
-"""The page docs/access-patterns.md: every access pattern, with the read units that it costs in its world."""
+"""The page docs/reference/access-patterns.md: every access pattern, with the read units that it costs in its world."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobtable.store import Store
 from tests.access_patterns import World
 
 _TESTS = Path(__file__).parents[1]
-PAGE = _TESTS.parent / "docs" / "access-patterns.md"
+PAGE = _TESTS.parent / "docs" / "reference" / "access-patterns.md"
 
 _HEAD = """# Access patterns
 

@@ -35,5 +35,5 @@ def test_the_page_of_access_patterns_is_current() -> None:
 
 
 def test_the_page_of_entities_is_current() -> None:
-    page = measurement.PAGE.parent / "reference" / "entities.md"
+    page = measurement.PAGE.with_name("entities.md")
     assert page.read_text() == reference.render_page(), "run `make reference`"

@@ -15,7 +15,7 @@ from jobtable.cli.job_submission import new_job
 from jobtable.cli.main import load
 from jobtable.cli.output import ExitCode
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "cli.md"
 WITHOUT_DATA = {
     "jobtable up",
     "jobtable dynamodb serve",

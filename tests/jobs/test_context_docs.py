@@ -14,7 +14,7 @@ from jobtable.jobs.report.log_text import MOST_HEAD_BYTES, MOST_TAIL_BYTES
 from jobtable.jobs.stored.entities import JobArtifact
 from jobtable.jobs.submit.definition import NewJob
 
-PAGE = "docs/jobs-context.md"
+PAGE = "docs/guides/tasks.md"
 
 
 SCRIPT = """

@@ -15,7 +15,7 @@ from jobtable.jobs.worker.inline import BATCH_SIZE
 from jobtable.jobs.worker.runner import MOST_RESULT_BYTES
 from jobtable.jobs.worker.worker import Worker
 
-PAGE = (Path(__file__).parents[2] / "docs" / "workers.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "workers.md").read_text()
 
 
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 
 def test_the_examples_run() -> None:
     namespace: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "api.md").read_text(), re.DOTALL):
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / "guides" / "api.md").read_text(), re.DOTALL):
         exec(compile(block, "documentation", "exec", dont_inherit=True), namespace)
     submitted = asyncio.run(namespace["submit"]())
     assert submitted["status"] == "PENDING"
@@ -26,10 +26,10 @@ def test_the_examples_run() -> None:
 
 
 def test_the_reference_is_current(open_server: Served) -> None:
-    assert (DOCS / "reference" / "api.md").read_text() == render_page(open_server.app), "run `make reference`"
+    assert (DOCS / "reference" / "rest-api.md").read_text() == render_page(open_server.app), "run `make reference`"
 
 
 def test_every_topic_is_documented(open_server: Served) -> None:
-    page = (DOCS / "api.md").read_text()
+    page = (DOCS / "guides" / "api.md").read_text()
     for topic in ("jobs", "job:ID", "queues", "journeys", "journey:ID", "executions", "overview"):
         assert f"`{topic}`" in page

@@ -26,7 +26,7 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
   receipts and tokens are read and changed there as on a store. What a command starts, the server's workers run: the
   command waits for them with the same progress (`sweeps run` with `--follow`), or not at all with `--submit-only`.
   Files are read here, except the source of a journey, which its workers read. `jobtable --server URL worker` runs
-  jobs and sweeps here ([workers](workers.md#through-a-server)), as do the workers of `sweeps run --workers`.
+  jobs and sweeps here ([workers](../guides/workers.md#through-a-server)), as do the workers of `sweeps run --workers`.
   Tables, exports of tables, the listing of objects and the migration of receipts need the store itself.
 - `jobtable jobs submit --config FILE` takes a definition in YAML or JSON, and options change what it says:
 

@@ -11,8 +11,8 @@ from jobtable.web.api import openapi_of
 
 _BEGINNING = """# REST API
 
-Every operation, with the roles that may use it. This page is generated: `make reference`. The whole description, with
-schemas and examples, is served as OpenAPI at `/api/v1/openapi.json`; [the guide](../api.md) says how it is meant.
+Every operation with the roles that may use it. `make reference` generates this page. The server describes itself as
+OpenAPI, with schemas and examples, at `/api/v1/openapi.json`; [the guide](../guides/api.md) explains how to use it.
 """
 
 

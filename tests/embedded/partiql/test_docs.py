@@ -10,7 +10,7 @@ import pytest
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionalCheckFailed
 
-PAGE = Path(__file__).parents[3] / "docs" / "embedded.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "embedded.md"
 JOBS = {
     "TableName": "jobs",
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "status", "created")],

@@ -1,4 +1,4 @@
-"""The examples of docs/executions.md run."""
+"""The examples of docs/systems/albums.md run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_examples_of_executions_run(tmp_path: Path) -> None:
 
     listing = b"Kraftwerk - Autobahn (1974)\nPink Floyd - Animals (1977)\n"
     namespace: dict[str, Any] = {"store_url": url, "listing": listing, "run_workers": run_workers}
-    for block in python_blocks("docs/executions.md"):
+    for block in python_blocks("docs/systems/albums.md"):
         run(block, namespace)
     assert namespace["execution"].status == "waiting"
     assert len(namespace["task"].albums) == 2

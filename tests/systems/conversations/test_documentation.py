@@ -1,4 +1,4 @@
-"""The examples of docs/conversations.md run."""
+"""The examples of docs/systems/conversations.md run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobtable.systems.conversations.analysis.generated import generate_export
 def test_the_examples_of_conversations_run(tmp_path: Path) -> None:
     write_export(generate_export(1, comments=10), tmp_path / "export")
     namespace: dict[str, Any] = {"store_url": f"file:{tmp_path / 'c.db'}", "export_folder": tmp_path / "export"}
-    for block in python_blocks("docs/conversations.md"):
+    for block in python_blocks("docs/systems/conversations.md"):
         run(block, namespace)
     assert namespace["run"].status == "RUNNING"
     assert namespace["topics"] == []

@@ -11,7 +11,7 @@ from jobtable.jobs import JobContext, NewJob
 from jobtable.systems.sweeps.file import parse_sweep
 from jobtable.systems.sweeps.sweep import Sweep
 
-PAGE = (Path(__file__).parents[3] / "docs" / "sweeps.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "systems" / "sweeps.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -21,16 +21,16 @@ def blocks(language: str) -> list[str]:
 def test_the_examples_run() -> None:
     namespace: dict[str, Any] = {"__name__": "sweep_examples"}
     for block in blocks("python"):
-        exec(compile(block, "docs/sweeps.md", "exec", dont_inherit=True), namespace)
+        exec(compile(block, "docs/systems/sweeps.md", "exec", dont_inherit=True), namespace)
     assert (namespace["progress"].total, namespace["best"]) == (30, None)
     assert namespace["newest"].job_id == "first-try"
     (text,) = blocks("yaml")
-    assert parse_sweep(text, "docs/sweeps.md", name="-") == namespace["sweep"]
+    assert parse_sweep(text, "docs/systems/sweeps.md", name="-") == namespace["sweep"]
 
 
 def test_a_trial_that_had_saved_its_last_epoch_is_done() -> None:
     namespace: dict[str, Any] = {"__name__": "sweep_examples"}
-    exec(compile(blocks("python")[0], "docs/sweeps.md", "exec", dont_inherit=True), namespace)
+    exec(compile(blocks("python")[0], "docs/systems/sweeps.md", "exec", dont_inherit=True), namespace)
     jobs = open_jobs("memory:")
     trial = jobs.submit(NewJob(name="trial", task="sweep_examples:train"))
     (lease,) = jobs.claim("default", limit=1, instance_id="by-hand", lease_seconds=60)

@@ -21,11 +21,11 @@ from bench.measure import not_measured, report
 from jobtable.app import Services
 from jobtable.jobs.report.context import JobContext
 from jobtable.systems.journeys.entities import Journey, StageDefinition
-from jobtable.systems.journeys.parts import Source, Step
+from jobtable.systems.journeys.journey_template import path_of
+from jobtable.systems.journeys.parts import JourneySource, StepDefinition
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.stage import Stage
-from jobtable.systems.journeys.template import path_of
 from jobtable.testing.servers import cache_folder
 
 STEPS, AT_ONCE, ROUNDS, TARGET = 25, 16, 5, 8
@@ -99,7 +99,7 @@ def _journey(journey_id: str, services: Services) -> tuple[Journey, list[StageDe
         name="Steps",
         created_by="bench",
         oda_component_type="BENCH",
-        source=Source(schema_id="none", schema_name="none"),
+        source=JourneySource(schema_id="none", schema_name="none"),
         created_at=now,
         updated_at=now,
     )
@@ -110,7 +110,7 @@ def _journey(journey_id: str, services: Services) -> tuple[Journey, list[StageDe
         order=1,
         estimated_duration="1m",
         implementation=path_of(Steps),
-        steps=[Step(step_id=f"step_{n:03d}", name="step", estimated_duration="1m") for n in range(STEPS)],
+        steps=[StepDefinition(step_id=f"step_{n:03d}", name="step", estimated_duration="1m") for n in range(STEPS)],
         created_at=now,
         updated_at=now,
     )

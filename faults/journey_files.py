@@ -10,14 +10,14 @@ from pathlib import Path
 
 from jobtable.app import Services
 from jobtable.errors import ArchiveError
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
+from jobtable.systems.journeys.archives.restore import Existing
 from jobtable.systems.journeys.entities import Journey
-from jobtable.systems.journeys.example.rules import example_rules
-from jobtable.systems.journeys.parts import Source
-from jobtable.systems.journeys.restore import Existing
+from jobtable.systems.journeys.example.rule_book import example_rules
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
+from jobtable.systems.journeys.parts import JourneySource
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 
 def run(trials: int = 500, seed: int = 1) -> Iterator[dict[str, object]]:
@@ -56,7 +56,7 @@ def _export(services: Services, path: Path, chance: random.Random) -> bytes:
         name="Damaged",
         created_by="faults",
         oda_component_type="PRODUCTCATALOG",
-        source=Source(schema_id="s", schema_name="s"),
+        source=JourneySource(schema_id="s", schema_name="s"),
         created_at=now,
         updated_at=now,
     )

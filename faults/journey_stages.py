@@ -11,7 +11,7 @@ from jobtable.systems.journeys.example.raw_analysis import RawAnalysis
 from jobtable.systems.journeys.example.stripped_schema import StrippedSchema
 from jobtable.systems.journeys.example.tmf_mapping import TmfMapping
 from jobtable.systems.journeys.example.verification import Verification
-from jobtable.systems.journeys.execution import StageRun
+from jobtable.systems.journeys.running.stage_run import StageRun
 from jobtable.systems.journeys.stage import Stage
 
 

@@ -26,16 +26,16 @@ from jobtable.app import Services, open_jobs
 from jobtable.errors import ObjectNotFoundError
 from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import sweep
-from jobtable.systems.journeys import aggregates
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.entities import JobExecution, Journey
 from jobtable.systems.journeys.example.catalogue import create_catalogue
-from jobtable.systems.journeys.example.rules import example_rules
-from jobtable.systems.journeys.locations import Place, key_of
-from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, Source
+from jobtable.systems.journeys.example.rule_book import example_rules
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
+from jobtable.systems.journeys.locations import ExecutionFolder, key_of
+from jobtable.systems.journeys.parts import JobExecutionStatus, JourneySource, JourneyStatus
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.running import aggregates
 from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 _REPOSITORY = Path(__file__).parents[1]
 _KILLS_A_JOURNEY = 8
@@ -98,7 +98,7 @@ class _Trial:
             name="Killed",
             created_by="faults",
             oda_component_type="PRODUCTCATALOG",
-            source=Source(schema_id="s", schema_name="s"),
+            source=JourneySource(schema_id="s", schema_name="s"),
             parameters={"source": str(self._catalogue), "notes": str(self._notes), "batchRows": 20},
             created_at=now,
             updated_at=now,
@@ -179,7 +179,7 @@ class _Trial:
         """Records whose object is not there, or is not what they say."""
         problems = []
         for execution in executions:
-            place = Place("J", execution.stage_id, execution.job_id)
+            place = ExecutionFolder("J", execution.stage_id, execution.job_id)
             expected = {place.log(run.step_id, run.log.run): run.log.sha256 for run in execution.steps if run.log}
             for record in services.get(Journeys).list_job_reports(execution.job_id):
                 expected[key_of(record.s3_location)] = (record.metrics.sha256 if record.metrics else None) or ""
@@ -200,7 +200,7 @@ def _finished_steps(services: Services) -> set[str]:
         f"{execution.job_id} {run.step_id}"
         for execution in services.get(Journeys).list_executions("J")
         for run in execution.steps
-        if run.status is ExecutionStatus.COMPLETED
+        if run.status is JobExecutionStatus.COMPLETED
     }
 
 

@@ -19,11 +19,11 @@ from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, workfl
 from jobtable.systems.albums.executions import QUEUE as ALBUMS
 from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.watch import Watch
-from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.runs import QUEUE as CONVERSATIONS
 from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.conversations.service import tables
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.entities import journeys
 from jobtable.systems.journeys.parts import JourneyStatus
 from jobtable.systems.journeys.runner import QUEUE as JOURNEYS

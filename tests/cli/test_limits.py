@@ -15,7 +15,7 @@ from jobtable.app import Services
 from jobtable.cli.output import first_of
 from jobtable.model import Entity
 from jobtable.systems.albums.service import AlbumWorkflows
-from jobtable.systems.conversations.pipeline import Stage, stage_job_id
+from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
 from jobtable.systems.conversations.runs import JOB_TYPE
 from jobtable.systems.conversations.service import Conversations
 from jobtable.systems.journeys.service import Journeys
@@ -94,7 +94,7 @@ def _golden() -> list[Entity]:
         _one("002/StageDefinition", journey_id="JRN-0"),
         _one("002/JobExecution", journey_id="JRN-0"),
     ]
-    extremity = stage_job_id(RUN, Stage.EXTREMITY)
+    extremity = stage_job_id(RUN, PipelineStage.EXTREMITY)
     thrice = [
         each
         for number, at in enumerate(TIMES)

@@ -44,11 +44,11 @@ from jobtable.systems.albums.example import PATHS
 from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.watch import Watch
-from jobtable.systems.conversations.analysis.export import write_export
-from jobtable.systems.conversations.analysis.generated import generate_export
-from jobtable.systems.conversations.pipeline import Stage
+from jobtable.systems.conversations.analysis.polis_export import write_export
+from jobtable.systems.conversations.example import generate_export
+from jobtable.systems.conversations.pipeline import PipelineStage
 from jobtable.systems.conversations.runs import ConversationRuns, RunSettings
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.parts import JourneyStatus, RuleStatus
 from jobtable.systems.journeys.runner import JourneyRunner
@@ -215,11 +215,11 @@ class TestConversations:
         with pytest.raises(AlreadyExistsError):
             runs.start("c1", *files, RunSettings(seed=4), run_id="run-1")
         with pytest.raises(JobStateError, match="cannot be taken over"):
-            runs.rerun("run-1", Stage.LAYOUT)
+            runs.rerun("run-1", PipelineStage.LAYOUT)
         with pytest.raises(JobStateError, match="cancel its job"):
             runs.delete("run-1")
         run_jobs(served.services.jobs, "conversations")
-        again = runs.rerun("run-1", Stage.LAYOUT, seed=5)
+        again = runs.rerun("run-1", PipelineStage.LAYOUT, seed=5)
         assert (again.record.source_run_id, again.record.seed) == ("run-1", 5)
         assert runs.delete("run-1").results > 20
 

@@ -25,7 +25,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DependsOn, NewJob
 from jobtable.systems.albums.service import AlbumWorkflows
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep

@@ -21,7 +21,7 @@ from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import ListedObject
 from jobtable.systems.conversations.entities import CommentExtremity
-from jobtable.systems.conversations.pipeline import Stage, stage_job_id
+from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
 from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.conversations.web import pages as conversations
 from jobtable.systems.journeys.runner import JourneyRunner
@@ -420,7 +420,7 @@ def test_what_nobody_has_voted_on_is_no_consensus(
     measured = {1: (0.0, 0), 2: (0.1, 9), 3: (0.8, 9), 4: (0.9, 9)}
     served.services.store.batch_put(
         CommentExtremity(
-            job_id=stage_job_id("silent-run", Stage.EXTREMITY),
+            job_id=stage_job_id("silent-run", PipelineStage.EXTREMITY),
             comment_id=comment_id,
             conversation_id="silent",
             created_at=run.record.created_at,

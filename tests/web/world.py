@@ -23,10 +23,10 @@ from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.journeys.example.catalogue import create_catalogue
-from jobtable.systems.journeys.example.rules import example_rules
+from jobtable.systems.journeys.example.rule_book import example_rules
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 from jobtable.systems.receipts.analyses import AnalysisService
 from jobtable.systems.receipts.entities import (
     Image,

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.test_docs import python_blocks, run
 
-from jobtable.systems.conversations.analysis.export import write_export
-from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.conversations.analysis.polis_export import write_export
+from jobtable.systems.conversations.example import generate_export
 
 
 def test_the_examples_of_conversations_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.running import run_jobs
 from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import main
-from jobtable.systems.conversations.pipeline import Stage, stage_job_id
+from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
 from jobtable.systems.conversations.runs import QUEUE, ConversationRuns
 from jobtable.systems.conversations.service import tables
 
@@ -37,7 +37,7 @@ def check(jobs: Jobs) -> None:
         if jobs.queries.get_job(record.run_id).deleted_at is None:
             kept = [jobs.objects.head(file.key).sha256 for file in (record.comments, record.votes)]
             assert kept == [record.comments.sha256, record.votes.sha256]
-            expected |= {record.run_id, *(stage_job_id(record.run_id, stage) for stage in Stage)}
+            expected |= {record.run_id, *(stage_job_id(record.run_id, stage) for stage in PipelineStage)}
     assert everyone == expected
     for table in tables():
         results = jobs.store.backend.execute("Scan", {"TableName": table.name})["Items"]
@@ -61,7 +61,7 @@ def analysed(jobs: Jobs) -> None:
 
 
 def rerun(jobs: Jobs, _: object) -> object:
-    return ConversationRuns(jobs).rerun("run", Stage.TOPICS, new_run_id="again")
+    return ConversationRuns(jobs).rerun("run", PipelineStage.TOPICS, new_run_id="again")
 
 
 def cancelled(jobs: Jobs) -> None:

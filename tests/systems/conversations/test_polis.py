@@ -10,17 +10,17 @@ import pytest
 from jobtable.embedded import EmbeddedBackend
 from jobtable.store import Store
 from jobtable.systems.conversations.analysis.embedding import embed_tfidf
-from jobtable.systems.conversations.analysis.export import Export, read_export
-from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.conversations.analysis.polis_export import PolisExport, read_export
 from jobtable.systems.conversations.converter import DataConverter
 from jobtable.systems.conversations.entities import CommentEmbedding, CommentExtremity, JobResult
+from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.service import Conversations, tables
 from jobtable.testing import FakeClock
 
 REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
 
 
-def results_of(export: Export) -> list[JobResult]:
+def results_of(export: PolisExport) -> list[JobResult]:
     """An embedding and an extremity for each comment."""
     clock = FakeClock(datetime(2025, 7, 24, tzinfo=UTC))
     vectors = embed_tfidf([comment.text for comment in export.comments])

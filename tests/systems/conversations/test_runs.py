@@ -27,9 +27,7 @@ from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
-from jobtable.systems.conversations.analysis.export import Comment, Export, Vote, read_files, write_export
-from jobtable.systems.conversations.analysis.generated import generate_export
-from jobtable.systems.conversations.comparison import compare_runs
+from jobtable.systems.conversations.analysis.polis_export import Comment, PolisExport, Vote, read_files, write_export
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
@@ -40,7 +38,9 @@ from jobtable.systems.conversations.entities import (
     JobResult,
     TopicName,
 )
-from jobtable.systems.conversations.pipeline import STAGE_OF, Stage, stage_job_id, stages_from
+from jobtable.systems.conversations.example import generate_export
+from jobtable.systems.conversations.pipeline import STAGE_OF, PipelineStage, stage_job_id, stages_from
+from jobtable.systems.conversations.run_comparison import compare_runs
 from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.service import tables
 from jobtable.testing import FakeClock
@@ -48,7 +48,7 @@ from jobtable.testing import FakeClock
 REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
 
 
-def files_of(export: Export, folder: Path) -> tuple[bytes, bytes]:
+def files_of(export: PolisExport, folder: Path) -> tuple[bytes, bytes]:
     write_export(export, folder)
     return read_files(folder)
 
@@ -111,7 +111,7 @@ def test_a_run_fills_all_six_tables(each_jobs: Jobs, small: tuple[bytes, bytes])
     check_results(each_jobs, run, expected)
     assert run.progress == 100
     children = list(each_jobs.queries.list_descendants(run.root.job_id))
-    assert {job.job_stage for job in children} == {stage.value for stage in Stage}
+    assert {job.job_stage for job in children} == {stage.value for stage in PipelineStage}
     assert {(job.parent_job_id, job.root_job_id) for job in children} == {(run.root.job_id, run.root.job_id)}
     stored = runs_total(each_jobs, run)
     assert ConversationRuns(each_jobs).delete(run.root.job_id).results == stored
@@ -132,7 +132,7 @@ def test_a_run_says_how_many_comments_it_leaves_out(
     export = generate_export(1, comments=40, voters=20, votes_per_voter=20)
     taken_out = sum(comment.is_moderated_out for comment in export.comments)
     assert taken_out > 0
-    found = jobs.queries.get_job(stage_job_id(run.root.job_id, Stage.EMBEDDING)).result
+    found = jobs.queries.get_job(stage_job_id(run.root.job_id, PipelineStage.EMBEDDING)).result
     assert isinstance(found, dict)
     left_out = 0 if is_included else taken_out
     assert (found["comments"], found["moderated_out"]) == (40 - left_out, left_out)
@@ -178,7 +178,7 @@ def _without_time(found: list[JobResult]) -> list[dict[str, Any]]:
 def test_a_worker_that_lost_its_lease_changes_no_results(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     run = analysed(jobs, small)
     before = results(jobs, run)
-    for stage in Stage:
+    for stage in PipelineStage:
         with pytest.raises(LeaseLostError):
             run_again(jobs, [run.stages[stage]])
     assert results(jobs, run) == before
@@ -189,8 +189,8 @@ def test_results_of_any_size_are_stored(jobs: Jobs, small: tuple[bytes, bytes]) 
     assert runs_total(jobs, run) > 100
 
 
-@pytest.mark.parametrize("first", list(Stage))
-def test_a_rerun_takes_over_what_came_before(jobs: Jobs, small: tuple[bytes, bytes], first: Stage) -> None:
+@pytest.mark.parametrize("first", list(PipelineStage))
+def test_a_rerun_takes_over_what_came_before(jobs: Jobs, small: tuple[bytes, bytes], first: PipelineStage) -> None:
     runs = ConversationRuns(jobs)
     run = analysed(jobs, small)
     again = runs.rerun(run.root.job_id, first)
@@ -199,16 +199,16 @@ def test_a_rerun_takes_over_what_came_before(jobs: Jobs, small: tuple[bytes, byt
     assert again.status is Status.COMPLETED
     assert (again.record.source_run_id, again.record.first_stage) == (run.root.job_id, first.value)
     taken_over = {stage for stage, job in again.stages.items() if "take_over" in str(job.definition.task)}
-    assert taken_over == set(Stage) - stages_from(first)
+    assert taken_over == set(PipelineStage) - stages_from(first)
     check_results(jobs, again, len(results(jobs, run)[CommentEmbedding]))
     assert compare_runs(runs, run.root.job_id, again.root.job_id).is_same
     runs.delete(run.root.job_id)
     assert compare_runs(runs, again.root.job_id, again.root.job_id).is_same
 
 
-@pytest.mark.parametrize("first", list(Stage))
+@pytest.mark.parametrize("first", list(PipelineStage))
 def test_what_is_deleted_before_it_was_taken_over_fails_the_rerun(
-    jobs: Jobs, small: tuple[bytes, bytes], first: Stage
+    jobs: Jobs, small: tuple[bytes, bytes], first: PipelineStage
 ) -> None:
     runs = ConversationRuns(jobs)
     analysed(jobs, small, run_id="run")
@@ -225,7 +225,7 @@ def test_what_did_not_complete_cannot_be_taken_over(jobs: Jobs, small: tuple[byt
     runs = ConversationRuns(jobs)
     run = runs.start("36324", *small)
     with pytest.raises(JobStateError, match=r"stage EMBEDDING of run .* is PENDING"):
-        runs.rerun(run.root.job_id, Stage.LAYOUT)
+        runs.rerun(run.root.job_id, PipelineStage.LAYOUT)
     with pytest.raises(JobStateError, match="cancel its job before you delete it"):
         runs.delete(run.root.job_id)
     assert jobs.cancel(run.root.job_id).status is Status.CANCELLED
@@ -299,10 +299,10 @@ def test_a_failed_stage_fails_the_run_and_can_be_retried(
     run_jobs(jobs, QUEUE)
     run = runs.get(run_id)
     assert run.status is Status.FAILED
-    assert run.stages[Stage.EMBEDDING].status is Status.FAILED
-    assert run.stages[Stage.LAYOUT].status is Status.CANCELLED
-    assert run.stages[Stage.EXTREMITY].status is Status.COMPLETED
-    assert "the model is not there" in str(run.stages[Stage.EMBEDDING].message)
+    assert run.stages[PipelineStage.EMBEDDING].status is Status.FAILED
+    assert run.stages[PipelineStage.LAYOUT].status is Status.CANCELLED
+    assert run.stages[PipelineStage.EXTREMITY].status is Status.COMPLETED
+    assert "the model is not there" in str(run.stages[PipelineStage.EMBEDDING].message)
     monkeypatch.undo()
     jobs.retry(run_id, tree=True)
     run_jobs(jobs, QUEUE)
@@ -362,7 +362,7 @@ def test_a_job_of_somebody_else_is_neither_taken_nor_deleted(jobs: Jobs, small: 
 
 def test_a_job_of_a_run_is_not_deleted_without_it(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     run = analysed(jobs, small, run_id="run")
-    for job_id in ("run", run.stages[Stage.LAYOUT].job_id):
+    for job_id in ("run", run.stages[PipelineStage.LAYOUT].job_id):
         with pytest.raises(JobStateError, match="`jobtable conversations delete run`"):
             jobs.delete(job_id, tree=True)
 
@@ -370,14 +370,14 @@ def test_a_job_of_a_run_is_not_deleted_without_it(jobs: Jobs, small: tuple[bytes
 @pytest.mark.parametrize(
     "export",
     [
-        Export((Comment(0, "Only one"),), ()),
-        Export((Comment(0, ""), Comment(1, "!")), (Vote(0, "a", 1),)),
-        Export(tuple(Comment(number, "Everyone says this") for number in range(12)), ()),
-        Export(tuple(Comment(number, f"Rivers {'ab'[number % 2]}{number % 3}") for number in range(6)), ()),
+        PolisExport((Comment(0, "Only one"),), ()),
+        PolisExport((Comment(0, ""), Comment(1, "!")), (Vote(0, "a", 1),)),
+        PolisExport(tuple(Comment(number, "Everyone says this") for number in range(12)), ()),
+        PolisExport(tuple(Comment(number, f"Rivers {'ab'[number % 2]}{number % 3}") for number in range(6)), ()),
     ],
     ids=["one comment", "no words", "all the same", "few"],
 )
-def test_odd_conversations_are_analysed(jobs: Jobs, tmp_path: Path, export: Export) -> None:
+def test_odd_conversations_are_analysed(jobs: Jobs, tmp_path: Path, export: PolisExport) -> None:
     run = analysed(jobs, files_of(export, tmp_path))
     found = results(jobs, run)
     assert len(found[CommentEmbedding]) == len(found[CommentExtremity]) == len(export.comments)
@@ -389,11 +389,11 @@ def test_odd_conversations_are_analysed(jobs: Jobs, tmp_path: Path, export: Expo
 
 def test_what_cannot_be_analysed_is_refused_at_once(jobs: Jobs, tmp_path: Path, small: tuple[bytes, bytes]) -> None:
     runs = ConversationRuns(jobs)
-    moderated = files_of(Export((Comment(0, "x", -1),), ()), tmp_path)
+    moderated = files_of(PolisExport((Comment(0, "x", -1),), ()), tmp_path)
     with pytest.raises(ValueRefusedError, match="all 1 are moderated out"):
         runs.start("36324", *moderated)
     with pytest.raises(ValueRefusedError, match="there is no comment"):
-        runs.start("36324", *files_of(Export((), ()), tmp_path))
+        runs.start("36324", *files_of(PolisExport((), ()), tmp_path))
     for settings, complaint in ((RunSettings(embed="nothing"), "module:function"), (RunSettings(seed=-1), "seed")):
         with pytest.raises(ValueRefusedError, match=complaint):
             runs.start("36324", *small, settings)
@@ -405,7 +405,7 @@ def test_an_export_that_was_changed_is_refused(jobs: Jobs, small: tuple[bytes, b
     run = runs.start("36324", *small)
     jobs.objects.put(run.record.comments.key, small[0] + b"99,1,more\n")
     run_jobs(jobs, QUEUE)
-    assert "is not what run" in str(runs.get(run.root.job_id).stages[Stage.EMBEDDING].message)
+    assert "is not what run" in str(runs.get(run.root.job_id).stages[PipelineStage.EMBEDDING].message)
 
 
 def test_objects_of_runs_are_known_to_the_sweep(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
@@ -420,7 +420,7 @@ def test_objects_of_runs_are_known_to_the_sweep(jobs: Jobs, small: tuple[bytes, 
 
 
 def test_stage_jobs_have_ids_of_their_own() -> None:
-    assert len({stage_job_id(run, stage) for run in ("a", "b") for stage in Stage}) == 12
+    assert len({stage_job_id(run, stage) for run in ("a", "b") for stage in PipelineStage}) == 12
 
 
 @pytest.mark.parametrize("folder", [path.parent for path in REAL], ids=lambda folder: folder.name)

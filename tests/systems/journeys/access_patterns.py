@@ -11,7 +11,7 @@ from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.systems.journeys.default_stages import default_stages
 from jobtable.systems.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, journeys
-from jobtable.systems.journeys.parts import Priority, ReportType, RuleMetadata, RuleType, Source
+from jobtable.systems.journeys.parts import JourneySource, Priority, ReportType, RuleMetadata, RuleType
 from jobtable.systems.journeys.service import Journeys
 
 START = datetime(2025, 11, 1, 20, tzinfo=UTC)
@@ -19,7 +19,7 @@ START = datetime(2025, 11, 1, 20, tzinfo=UTC)
 
 def journey(journey_id: str, created_at: datetime = START) -> Journey:
     """A journey without anything under it."""
-    source = Source(schema_id="schema-1", schema_name="Legacy Product Database")
+    source = JourneySource(schema_id="schema-1", schema_name="Legacy Product Database")
     return Journey(
         journey_id=journey_id,
         name="Product Catalog Migration",

@@ -29,15 +29,15 @@ from jobtable.objects import ObjectStore
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Item
-from jobtable.systems.journeys import archive, archive_check, backups
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives import archive, check, journey_backups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
+from jobtable.systems.journeys.archives.restore import Existing
 from jobtable.systems.journeys.entities import Journey
 from jobtable.systems.journeys.parts import JourneyStatus
 from jobtable.systems.journeys.raw_items import position
-from jobtable.systems.journeys.restore import Existing
 from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.running.stage_jobs import JourneyJobs
 from jobtable.systems.journeys.stage import Stage
-from jobtable.systems.journeys.stage_jobs import JourneyJobs
 from jobtable.testing import FakeClock
 
 
@@ -207,7 +207,7 @@ def test_a_job_that_an_execution_only_names_is_not_deleted(quick: World, tmp_pat
     quick.jobs.cancel(other.job_id)
     quick.jobs.store.add(execution("J1", 1, "zero", 1, other.job_id))
     backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
-    with archive_check.checked_archive(tmp_path / "j.zip") as exported:
+    with check.checked_archive(tmp_path / "j.zip") as exported:
         assert other.job_id in exported.execution_ids - exported.job_ids
     backups_of(quick).delete_journey("J1")
     assert quick.jobs.queries.get_job(other.job_id).name == "of somebody else"
@@ -252,7 +252,7 @@ def test_a_journey_that_changes_while_it_is_exported_is_not_exported(
         quick.jobs.store.update(Journey.key(journey_id="J1"), Journey.updated_at.set(now))
         return real(*arguments)
 
-    monkeypatch.setattr(backups, "write_archive", change_meanwhile)
+    monkeypatch.setattr(journey_backups, "write_archive", change_meanwhile)
     with pytest.raises(ConflictError, match="pause it"):
         backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
     assert list(tmp_path.iterdir()) == []
@@ -264,7 +264,7 @@ def test_a_journey_that_changes_while_it_is_exported_is_not_exported(
 
 def test_two_exports_to_one_file_do_not_meet_and_it_is_private(quick: World, tmp_path: Path) -> None:
     path = tmp_path / "j.zip"
-    contents = archive.Contents("J1", list(backups_of(quick).list_items("J1")), [], [])
+    contents = archive.ArchiveContents("J1", list(backups_of(quick).list_items("J1")), [], [])
 
     def export_meanwhile() -> None:
         archive.write_archive(path, contents, quick.jobs.objects, lambda: None)
@@ -272,7 +272,7 @@ def test_two_exports_to_one_file_do_not_meet_and_it_is_private(quick: World, tmp
     archive.write_archive(path, contents, quick.jobs.objects, export_meanwhile)
     assert [each.name for each in tmp_path.iterdir()] == ["j.zip"]
     assert path.stat().st_mode & 0o777 == 0o600
-    with archive_check.checked_archive(path) as whole:
+    with check.checked_archive(path) as whole:
         assert whole.manifest.items.count == len(list(whole.items()))
 
 
@@ -286,7 +286,7 @@ def test_an_export_holds_of_each_object_no_more_than_the_directory_of_the_file(t
         tracemalloc.start()
         try:
             archive.write_archive(
-                tmp_path / "j.zip", archive.Contents("J1", (), (), iter(keys[:count])), objects, lambda: None
+                tmp_path / "j.zip", archive.ArchiveContents("J1", (), (), iter(keys[:count])), objects, lambda: None
             )
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
@@ -449,7 +449,7 @@ def test_a_damaged_file_is_refused(exported: bytes, tmp_path: Path, data: st.Dat
     }[kind]()
     path = tmp_path / "damaged.zip"
     path.write_bytes(damaged)
-    with pytest.raises(ArchiveError), archive_check.checked_archive(path):
+    with pytest.raises(ArchiveError), check.checked_archive(path):
         pytest.fail("it was accepted")
 
 
@@ -584,7 +584,7 @@ def test_whoever_alters_the_headers_gets_a_clear_answer(exported: bytes, tmp_pat
     body[-at] = value
     path = tmp_path / "made.zip"
     path.write_bytes(bytes(body) + hashlib.sha256(body).hexdigest().encode())
-    with contextlib.suppress(ArchiveError), archive_check.checked_archive(path) as accepted:
+    with contextlib.suppress(ArchiveError), check.checked_archive(path) as accepted:
         assert sum(1 for _ in accepted.items()) == accepted.manifest.items.count
 
 
@@ -620,5 +620,5 @@ def test_an_unusual_method_of_packing_is_refused(exported: bytes, tmp_path: Path
 def test_a_rebuilt_file_without_a_change_is_accepted(exported: bytes, tmp_path: Path) -> None:
     """So that the refusals above are for what was changed."""
     (tmp_path / "j.zip").write_bytes(rebuilt(exported, tmp_path / "made.zip", lambda members: None))
-    with archive_check.checked_archive(tmp_path / "j.zip") as accepted:
+    with check.checked_archive(tmp_path / "j.zip") as accepted:
         assert accepted.manifest.journey_id == "J1"

@@ -15,18 +15,18 @@ from jobtable.app import Services, open_jobs
 from jobtable.jobs.stored.entities import main
 from jobtable.jobs.worker.worker import Worker
 from jobtable.store.backend import Item
-from jobtable.systems.journeys import aggregates
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.entities import JobExecution, journeys
 from jobtable.systems.journeys.example.catalogue import create_catalogue
-from jobtable.systems.journeys.example.rules import example_rules
+from jobtable.systems.journeys.example.rule_book import example_rules
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
 from jobtable.systems.journeys.locations import key_of
-from jobtable.systems.journeys.parts import ExecutionStatus, JourneyConfiguration, JourneyStatus
+from jobtable.systems.journeys.parts import JobExecutionStatus, JourneyConfiguration, JourneyStatus
 from jobtable.systems.journeys.raw_items import position
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.running import aggregates
 from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.stage import Stage
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 
 @pytest.fixture(params=["embedded", "DynamoDB Local and S3"])
@@ -117,7 +117,7 @@ def test_a_stage_that_takes_too_long_fails_with_the_reason(tmp_path: Path, monke
             assert services.get(Journeys).get_journey("J1").aggregates == aggregates.recount([execution], [])
         if execution.steps:
             break
-    assert execution.steps[0].status is ExecutionStatus.FAILED
+    assert execution.steps[0].status is JobExecutionStatus.FAILED
 
 
 def _timed_out(services: Services, url: str, seconds: int) -> JobExecution:

@@ -22,12 +22,11 @@ from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobExecution
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.example.documents import Checksum, TableMapping, to_line
-from jobtable.systems.journeys.example.rule_texts import interpret, read_rules
-from jobtable.systems.journeys.example.rules import example_rules
-from jobtable.systems.journeys.example.source import open_source
+from jobtable.systems.journeys.example.rule_book import example_rules, interpret, read_rules
+from jobtable.systems.journeys.example.source_database import open_source
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import JourneyStatus, Priority
 from jobtable.systems.journeys.stage import Stage
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,16 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
 from jobtable.jobs.stored.entities import main
 from jobtable.objects.sweep import sweep
-from jobtable.systems.journeys.aggregates import added
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
+from jobtable.systems.journeys.archives.restore import Existing
 from jobtable.systems.journeys.entities import JobExecution, JobReport, journeys
-from jobtable.systems.journeys.flow import Written
-from jobtable.systems.journeys.hold import no_fence
+from jobtable.systems.journeys.execution_records import ExecutionRecords
 from jobtable.systems.journeys.parts import LogCounts, Priority, ReportType, RuleStatus
-from jobtable.systems.journeys.records import ExecutionRecords
-from jobtable.systems.journeys.restore import Existing
 from jobtable.systems.journeys.rules import add_rule
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.running.aggregates import added
+from jobtable.systems.journeys.running.flow import ExtraWrites
+from jobtable.systems.journeys.running.stage_run import no_fence
 from jobtable.systems.journeys.service import Journeys
 
 Act = Callable[[Jobs, Any], object]
@@ -206,7 +206,7 @@ def begun(jobs: Jobs) -> JobExecution:
 
 def set_aside(jobs: Jobs, execution: JobExecution) -> None:
     logged = LogCounts(total_logs=3, info_count=3)
-    written = Written([JobExecution.metrics.set(added(execution.metrics, logged))], logged)
+    written = ExtraWrites([JobExecution.metrics.set(added(execution.metrics, logged))], logged)
     world(jobs).runner.flow.set_aside(execution, written, no_fence)
 
 

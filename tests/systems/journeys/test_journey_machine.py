@@ -16,7 +16,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobExecution
-from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, StageStatus
+from jobtable.systems.journeys.parts import JobExecutionStatus, JourneyStatus, StageStatus
 from jobtable.systems.journeys.stage import Stage
 
 VERBS = st.sampled_from(["run", "pause", "resume", "cancel", "retry"])
@@ -134,7 +134,7 @@ def _finished(executions: list[JobExecution]) -> set[tuple[str, str]]:
         (execution.job_id, run.step_id)
         for execution in executions
         for run in execution.steps
-        if run.status is ExecutionStatus.COMPLETED and execution.status is ExecutionStatus.RUNNING
+        if run.status is JobExecutionStatus.COMPLETED and execution.status is JobExecutionStatus.RUNNING
     }
 
 

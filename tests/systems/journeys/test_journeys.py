@@ -16,7 +16,7 @@ from jobtable.store import Store
 from jobtable.systems.journeys import creation
 from jobtable.systems.journeys.default_stages import default_stages
 from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrainRule, StageDefinition, journeys
-from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, Priority
+from jobtable.systems.journeys.parts import JobExecutionStatus, JourneyStatus, Priority
 from jobtable.systems.journeys.service import Journeys
 
 GOLDEN = Path(__file__).parent / "golden" / "journeys"
@@ -192,7 +192,7 @@ def test_in_progress_is_understood_and_running_is_written() -> None:
     item = JobExecution.__schema__.codec.encode(execution("J1", 1, "raw_analysis", 1, "JOB-1"))
     item["Data"]["M"]["status"] = {"S": "in_progress"}
     read = JobExecution.__schema__.codec.decode(item)
-    assert read.status is ExecutionStatus.RUNNING
+    assert read.status is JobExecutionStatus.RUNNING
     assert JobExecution.__schema__.codec.encode(read)["Data"]["M"]["status"] == {"S": "running"}
     assert JourneyStatus("in_progress") is JourneyStatus.RUNNING
     with pytest.raises(ValueError, match="unheard of"):

@@ -23,12 +23,12 @@ from jobtable.objects import sweep
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobReport, LogEntry
-from jobtable.systems.journeys.locations import Place, key_of, parse_key
-from jobtable.systems.journeys.parts import LogLevel, ReportType
-from jobtable.systems.journeys.records import ExecutionRecords
+from jobtable.systems.journeys.execution_records import ExecutionRecords
+from jobtable.systems.journeys.locations import ExecutionFolder, key_of, parse_key
+from jobtable.systems.journeys.parts import LogEntryLevel, ReportType
+from jobtable.systems.journeys.running.step_log import NOTED_LINES, RECENT_LINES, StepLog, read_lines
 from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.stage import Stage
-from jobtable.systems.journeys.step_log import NOTED_LINES, RECENT_LINES, StepLog, read_lines
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -54,7 +54,7 @@ def test_logs_lie_where_the_document_says(world: World) -> None:
     }
     (entry,) = world.verbs.list_job_logs(job_id)
     assert entry.s3_location == f"s3://transformation-journey-logs/{key}"
-    assert (entry.level, entry.source, entry.details["tables"]) == (LogLevel.INFO, "Scripted", 45)
+    assert (entry.level, entry.source, entry.details["tables"]) == (LogEntryLevel.INFO, "Scripted", 45)
 
 
 def test_reports_lie_where_the_document_says(world: World) -> None:
@@ -216,7 +216,7 @@ def test_ten_thousand_lines_and_a_report_of_ten_megabytes_take_bounded_memory(tm
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(list(LogLevel)),
+            st.sampled_from(list(LogEntryLevel)),
             st.text(max_size=30),
             st.dictionaries(st.text(max_size=5), st.none() | st.floats() | st.text() | st.integers(), max_size=3),
         ),
@@ -224,12 +224,12 @@ def test_ten_thousand_lines_and_a_report_of_ten_megabytes_take_bounded_memory(tm
     )
 )
 @settings(max_examples=60)
-def test_whatever_is_logged_is_read_again(lines: list[tuple[LogLevel, str, dict[str, Any]]]) -> None:
+def test_whatever_is_logged_is_read_again(lines: list[tuple[LogEntryLevel, str, dict[str, Any]]]) -> None:
     objects = MemoryObjectStore()
     with StepLog("JOB-1", "step") as log:
         for number, (level, message, details) in enumerate(lines):
             log.write(level, message, START + timedelta(seconds=number), details=details)
-        key = Place("J1", "one", "JOB-1").log("step")
+        key = ExecutionFolder("J1", "one", "JOB-1").log("step")
         log.store(objects, key)
         assert json.loads(objects.get(key)) == list(read_lines(objects, key))
         assert [line["level"] for line in read_lines(objects, key)] == [level.name for level, _, _ in lines]
@@ -258,7 +258,7 @@ def test_a_log_of_another_program_is_read(indent: int | None) -> None:
 def test_the_catalogue_has_the_last_lines_and_the_first_problems() -> None:
     with StepLog("JOB-1", "step") as log:
         for number in range(1_000):
-            level = LogLevel.WARNING if number < 300 else LogLevel.INFO
+            level = LogEntryLevel.WARNING if number < 300 else LogEntryLevel.INFO
             log.write(level, str(number), START, details={})
         chosen = [line.number for line in log.catalogue()]
     assert chosen == [*range(NOTED_LINES), *range(1_000 - RECENT_LINES, 1_000)]
@@ -279,11 +279,11 @@ def test_the_sweep_leaves_what_records_name_and_removes_the_rest(world: World) -
     world.work(1)
     objects, records = world.jobs.objects, world.records
     (one,) = world.executions("one")
-    place = Place("J1", "one", one.job_id)
+    place = ExecutionFolder("J1", "one", one.job_id)
     objects.put(place.log("second"), b"[]")
     objects.put(place.report("second"), b"{}")
-    objects.put(Place("J1", "one", "JOB-none").file("first", "x"), b"")
-    unnamed = {place.log("second"), place.report("second"), Place("J1", "one", "JOB-none").file("first", "x")}
+    objects.put(ExecutionFolder("J1", "one", "JOB-none").file("first", "x"), b"")
+    unnamed = {place.log("second"), place.report("second"), ExecutionFolder("J1", "one", "JOB-none").file("first", "x")}
     everything = {found.key for found in objects.list("journeys")}
     assert place.file("second", "unfinished.bin") in everything, "it may still be needed when the step goes on"
     sweep(objects, records.is_referenced, prefix="journeys", grace=timedelta(0))
@@ -314,7 +314,7 @@ def test_the_sweep_of_reports_reads_the_records_of_an_execution_once(world: Worl
 
 
 def test_keys_are_read_back() -> None:
-    place = Place("J/1", "a b", "JOB#1")
+    place = ExecutionFolder("J/1", "a b", "JOB#1")
     for key in (place.log("s"), place.report("s"), place.file("s", "x", "y")):
         found = parse_key(key)
         assert found is not None

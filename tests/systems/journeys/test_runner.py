@@ -27,15 +27,14 @@ from jobtable.jobs.worker.runner import StopFlag, run_task
 from jobtable.objects import ObjectStore, sweep
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import Journey, LogEntry, StageDefinition, journeys
-from jobtable.systems.journeys.execution import StageRun
-from jobtable.systems.journeys.flow import JourneyFlow
-from jobtable.systems.journeys.hold import ExecutionLost
-from jobtable.systems.journeys.locations import Place, key_of
-from jobtable.systems.journeys.parts import Creation, ExecutionStatus, JourneyStatus, ReportType, StageStatus
+from jobtable.systems.journeys.locations import ExecutionFolder, key_of
+from jobtable.systems.journeys.parts import Creation, JobExecutionStatus, JourneyStatus, ReportType, StageStatus
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.running.flow import JourneyFlow
+from jobtable.systems.journeys.running.stage_jobs import END_JOB, STAGE_JOB, JourneyJobs
+from jobtable.systems.journeys.running.stage_run import ExecutionLost, StageRun
+from jobtable.systems.journeys.running.step_log import RECENT_LINES
 from jobtable.systems.journeys.stage import Stage
-from jobtable.systems.journeys.stage_jobs import END_JOB, STAGE_JOB, JourneyJobs
-from jobtable.systems.journeys.step_log import RECENT_LINES
 from jobtable.testing import FakeClock
 
 ALL_STEPS = ["one.first", "one.second", "one.third", "two.first", "two.second", "two.third"]
@@ -62,8 +61,8 @@ def test_stages_run_in_order_with_everything_recorded(world: World) -> None:
     assert journey.execution_counts == {"one": 1, "two": 1}
     (one,) = world.executions("one")
     assert journey.current_jobs["one"] == one.job_id
-    assert (one.status, one.progress, one.results) == (ExecutionStatus.COMPLETED, 100, {"found": [1, 2]})
-    assert [run.status for run in one.steps] == [ExecutionStatus.COMPLETED] * 3
+    assert (one.status, one.progress, one.results) == (JobExecutionStatus.COMPLETED, 100, {"found": [1, 2]})
+    assert [run.status for run in one.steps] == [JobExecutionStatus.COMPLETED] * 3
     assert (one.metrics.total_logs, one.metrics.warning_count) == (1, 1)
     assert {each.status for each in world.verbs.list_stages("J1")} == {StageStatus.COMPLETED}
     job = world.jobs.queries.get_job(one.job_id)
@@ -183,7 +182,7 @@ def test_a_failed_step_fails_stage_and_journey_and_a_retry_is_a_new_execution(wo
     world.runner.run("J1")
     world.work()
     (one,) = world.executions("one")
-    assert (one.status, one.error_message) == (ExecutionStatus.FAILED, "second: RuntimeError: it does not work")
+    assert (one.status, one.error_message) == (JobExecutionStatus.FAILED, "second: RuntimeError: it does not work")
     assert world.journey().status is JourneyStatus.FAILED
     assert world.jobs.queries.get_job(one.job_id).status is Status.FAILED
     assert world.verbs.get_stage("J1", "one").status is StageStatus.FAILED
@@ -207,7 +206,7 @@ def test_a_passing_error_is_tried_again_within_the_execution(quick: World) -> No
     quick.runner.run("J1")
     quick.work(1)
     (one,) = quick.executions("one")
-    assert one.status is ExecutionStatus.RUNNING
+    assert one.status is JobExecutionStatus.RUNNING
     assert quick.jobs.queries.get_job(one.job_id).status is Status.PENDING
     script()
     while quick.journey().status is JourneyStatus.RUNNING:
@@ -225,7 +224,7 @@ def test_a_paused_journey_stops_behind_its_step_and_goes_on_there(world: World) 
     (one,) = world.executions("one")
     assert Scripted.ran == ALL_STEPS[:2]
     assert [run.status.value for run in one.steps] == ["completed", "completed", "pending"]
-    assert (one.status, world.journey().status) == (ExecutionStatus.PENDING, JourneyStatus.PAUSED)
+    assert (one.status, world.journey().status) == (JobExecutionStatus.PENDING, JourneyStatus.PAUSED)
     assert world.jobs.queries.get_job(one.job_id).status is Status.STOPPED
     with pytest.raises(ConflictError, match="cannot run journey J1: it is paused"):
         world.runner.run("J1")
@@ -292,7 +291,7 @@ def test_a_cancelled_journey_writes_nothing_more_and_can_be_retried(world: World
     world.work()
     (one,) = world.executions("one")
     assert Scripted.ran == ALL_STEPS[:2]
-    assert (one.status, world.journey().status) == (ExecutionStatus.CANCELLED, JourneyStatus.CANCELLED)
+    assert (one.status, world.journey().status) == (JobExecutionStatus.CANCELLED, JourneyStatus.CANCELLED)
     assert [run.status.value for run in one.steps] == ["completed", "cancelled", "pending"]
     assert one.metrics.total_logs == 0
     world.check_sums()
@@ -316,7 +315,7 @@ def test_what_an_older_program_says_is_in_progress_is_running(quick: World) -> N
     script(one__second=fail)
     quick.work()
     assert (quick.executions("one")[0].status, quick.journey().status) == (
-        ExecutionStatus.FAILED,
+        JobExecutionStatus.FAILED,
         JourneyStatus.FAILED,
     )
     quick.check_sums()
@@ -551,14 +550,17 @@ def test_a_worker_that_lost_its_lease_replaces_no_object_of_the_one_that_has_it(
     assert (lines, log.lines) == (["in time"], 1)
     made = quick.records.get_job_reports("J1", one.job_id, "one", ReportType.CUSTOM)
     assert [report["title"] for report in made] == ["in time"]
-    assert quick.jobs.objects.get(Place("J1", "one", one.job_id).file("second", "found.txt")) == b"in time"
+    assert quick.jobs.objects.get(ExecutionFolder("J1", "one", one.job_id).file("second", "found.txt")) == b"in time"
     assert left == ["the other worker's"], "a file is refused before it is put"
     for entry in quick.verbs.list_job_logs(one.job_id):
         assert hashlib.sha256(quick.jobs.objects.get(key_of(entry.s3_location or ""))).hexdigest() == log.sha256
     stale = {found.key for found in quick.jobs.objects.list("journeys")}
     sweep(quick.jobs.objects, quick.records.is_referenced, prefix="journeys", grace=timedelta(0))
     stale -= {found.key for found in quick.jobs.objects.list("journeys")}
-    assert stale == {Place("J1", "one", one.job_id).log("second"), Place("J1", "one", one.job_id).report("second")}
+    assert stale == {
+        ExecutionFolder("J1", "one", one.job_id).log("second"),
+        ExecutionFolder("J1", "one", one.job_id).report("second"),
+    }
     quick.check_sums()
 
 
@@ -596,7 +598,7 @@ def test_a_stage_without_its_class_or_a_method_fails_with_the_reason(quick: Worl
     quick.work()
     for journey_id, reason in (("J2", "cannot load 'nowhere:Stage'"), ("J3", "no method for the step fourth")):
         (execution,) = quick.verbs.list_executions(journey_id)
-        assert execution.status is ExecutionStatus.FAILED
+        assert execution.status is JobExecutionStatus.FAILED
         assert reason in (execution.error_message or "")
 
 
@@ -617,7 +619,7 @@ def test_results_that_no_item_can_hold_fail_the_step_with_the_reason(quick: Worl
     quick.runner.run("J1")
     quick.work()
     (one,) = quick.executions("one")
-    assert one.status is ExecutionStatus.FAILED
+    assert one.status is JobExecutionStatus.FAILED
     assert "exceeded the maximum allowed size" in (one.error_message or "")
     assert one.results == {}
     quick.check_sums()

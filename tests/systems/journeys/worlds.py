@@ -16,13 +16,13 @@ from jobtable.jobs.worker.runner import StopFlag, run_task
 from jobtable.objects import ObjectStore
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
-from jobtable.systems.journeys import aggregates
 from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrainRule, StageDefinition, journeys
-from jobtable.systems.journeys.parts import Step
-from jobtable.systems.journeys.records import ExecutionRecords
+from jobtable.systems.journeys.execution_records import ExecutionRecords
+from jobtable.systems.journeys.journey_template import path_of
+from jobtable.systems.journeys.parts import StepDefinition
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.running import aggregates
 from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.journeys.template import path_of
 
 STEPS = ("first", "second", "third")
 
@@ -37,7 +37,7 @@ def stage(journey_id: str, order: int, stage_id: str, *, can_skip: bool = False)
         can_skip=can_skip,
         estimated_duration="1m",
         implementation=path_of(Scripted),
-        steps=[Step(step_id=step, name=step, estimated_duration="1m") for step in STEPS],
+        steps=[StepDefinition(step_id=step, name=step, estimated_duration="1m") for step in STEPS],
         created_at=START,
         updated_at=START,
     )

@@ -28,8 +28,8 @@ from jobtable.jobs.stored.entities import Job, JobGates
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.store import Store
 from jobtable.systems.sweeps.cli.table import drawn, params_text
-from jobtable.systems.sweeps.file import parse_sweep
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
+from jobtable.systems.sweeps.sweep_file import parse_sweep
 
 ROOT = Path(__file__).parents[3]
 

@@ -14,12 +14,12 @@ from tests.systems.sweeps import sweep_tasks
 from tests.systems.sweeps.spaces import spaces
 
 from jobtable.errors import TaskError, ValueRefusedError
-from jobtable.systems.sweeps.file import parse_sweep, read_sweep
 from jobtable.systems.sweeps.parameters import choice, float_range, int_range
 from jobtable.systems.sweeps.samplers import Optuna
 from jobtable.systems.sweeps.space import Space
 from jobtable.systems.sweeps.stoppers import Asha
 from jobtable.systems.sweeps.sweep import Sweep
+from jobtable.systems.sweeps.sweep_file import parse_sweep, read_sweep
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "sweeps" / "gradient_boosting.yaml"
 

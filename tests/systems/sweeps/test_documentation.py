@@ -8,8 +8,8 @@ from typing import Any
 
 from jobtable import open_jobs
 from jobtable.jobs import JobContext, NewJob
-from jobtable.systems.sweeps.file import parse_sweep
 from jobtable.systems.sweeps.sweep import Sweep
+from jobtable.systems.sweeps.sweep_file import parse_sweep
 
 PAGE = (Path(__file__).parents[3] / "docs" / "systems" / "sweeps.md").read_text()
 

@@ -14,9 +14,9 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.fields import Status
 from jobtable.store import Store
-from jobtable.systems.sweeps.file import read_sweep
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
+from jobtable.systems.sweeps.sweep_file import read_sweep
 
 FOLDER = Path(__file__).parents[3] / "examples" / "sweeps"
 

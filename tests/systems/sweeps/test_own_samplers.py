@@ -11,7 +11,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.fields import Status
 from jobtable.store import Store
-from jobtable.systems.sweeps import OwnSampler, Proposal, Question, SamplerClass, Sweep, float_range
+from jobtable.systems.sweeps import OwnSampler, Proposal, SamplerClass, Sweep, TrialRequest, float_range
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.space import Space
 
@@ -25,19 +25,19 @@ class Halving(SamplerClass):
     def __init__(self, start: float = 4.0) -> None:
         self.start = start
 
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         best = min((each.value for each in question.ended if each.value is not None), default=None)
         first = self.start if best is None else best / 2
         return [Proposal({"x": first / 2**step}) for step in range(question.count)]
 
 
 class TooMany(SamplerClass):
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         return [Proposal({"x": 1.0})] * (question.count + 1)
 
 
 class Outside(SamplerClass):
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         return [Proposal({"x": 7.0})]
 
 
@@ -78,9 +78,9 @@ def test_one_that_cannot_be_used_is_refused_when_the_sweep_is_submitted(sampler:
             Sweeps(Driver.on(store).jobs).submit(sweep(sampler=sampler))
 
 
-@pytest.mark.parametrize(("name", "problem"), [("TooMany", "proposed 3 trials, more than 2"), ("Outside", "x: ")])
+@pytest.mark.parametrize(("name", "problem"), [("TooMany", "proposed 3 trials; at most 2 were asked for"), ("Outside", "x: ")])
 def test_what_the_space_does_not_have_is_refused(name: str, problem: str) -> None:
-    question = Question(SPACE, 1, "minimize", [], 0, 2)
+    question = TrialRequest(SPACE, 1, "minimize", [], 0, 2)
     with pytest.raises(ValueRefusedError, match=problem):
         OwnSampler(path=f"{__name__}:{name}").propose(question)
 

@@ -21,9 +21,9 @@ from tests.systems.sweeps.test_space import as_stored
 
 from jobtable.errors import TaskError
 from jobtable.systems.sweeps import samplers
-from jobtable.systems.sweeps.ask_and_tell import _distribution, _sampler, find_problem
+from jobtable.systems.sweeps.optuna_samplers import _distribution, _sampler, find_problem
 from jobtable.systems.sweeps.parameters import Params, float_range, int_range
-from jobtable.systems.sweeps.samplers import Ended, Grid, Optuna, Proposal, Question, RandomChoice, Sampler
+from jobtable.systems.sweeps.samplers import EndedTrial, Grid, Optuna, Proposal, RandomChoice, Sampler, TrialRequest
 from jobtable.systems.sweeps.space import Space
 
 PLANE = Space({"x": float_range(-5, 5), "y": float_range(-5, 5)})
@@ -31,8 +31,8 @@ MIXED = Space({"x": float_range(-5, 5), "y": float_range(-5, 5, step=0.5), "z": 
 NAMES = ["tpe", "cmaes", "qmc", "nsgaii"]
 
 
-def asked(sampler: Sampler, space: Space, ended: Sequence[Ended], count: int = 8, seed: int = 1) -> list[Proposal]:
-    return sampler.propose(Question(space, seed, "minimize", ended, len(ended), count))
+def asked(sampler: Sampler, space: Space, ended: Sequence[EndedTrial], count: int = 8, seed: int = 1) -> list[Proposal]:
+    return sampler.propose(TrialRequest(space, seed, "minimize", ended, len(ended), count))
 
 
 def loss(params: Params) -> float:
@@ -40,20 +40,20 @@ def loss(params: Params) -> float:
     return (x - 1.0) ** 2 + (y + 2.0) ** 2
 
 
-def stored(space: Space, proposal: Proposal, number: int) -> Ended:
+def stored(space: Space, proposal: Proposal, number: int) -> EndedTrial:
     """What a table gives back of a trial: some fail, some are stopped."""
     params = space.restored(as_stored(json.loads(json.dumps(proposal.params))))
     memory = as_stored(json.loads(json.dumps(dict(proposal.memory))))
     value = loss(params) if "x" in params else float(number % 5)
     if number % 7 == 6:
-        return Ended(params, "failed", memory=memory)
+        return EndedTrial(params, "failed", memory=memory)
     if number % 7 == 5:
-        return Ended(params, "stopped", reports={1: value, 3: value}, memory=memory)
-    return Ended(params, "completed", value, {1: value + 1}, memory)
+        return EndedTrial(params, "stopped", reports={1: value, 3: value}, memory=memory)
+    return EndedTrial(params, "completed", value, {1: value + 1}, memory)
 
 
-def swept(sampler: Sampler, space: Space, generations: int, size: int = 8, seed: int = 1) -> list[Ended]:
-    ended: list[Ended] = []
+def swept(sampler: Sampler, space: Space, generations: int, size: int = 8, seed: int = 1) -> list[EndedTrial]:
+    ended: list[EndedTrial] = []
     for _ in range(generations):
         proposals = asked(sampler, space, ended, size, seed)
         ended += [stored(space, p, number) for number, p in enumerate(proposals, start=len(ended))]
@@ -63,7 +63,7 @@ def swept(sampler: Sampler, space: Space, generations: int, size: int = 8, seed:
 @given(spaces(), st.integers(0, 99), st.integers(1, 9))
 def test_a_random_trial_depends_on_its_number_alone(space: Space, seed: int, split: int) -> None:
     whole = asked(RandomChoice(), space, [], 10, seed)
-    parts = [RandomChoice().propose(Question(space, seed, "minimize", [], n, split)) for n in range(0, 10, split)]
+    parts = [RandomChoice().propose(TrialRequest(space, seed, "minimize", [], n, split)) for n in range(0, 10, split)]
     assert list(itertools.chain(*parts))[:10] == whole
 
 
@@ -74,7 +74,7 @@ def test_seeds_and_numbers_give_different_trials() -> None:
 
 def test_a_grid_is_walked_once() -> None:
     space = Space({"a": int_range(1, 3), "b": int_range(1, 2)})
-    parts = [Grid().propose(Question(space, 0, "minimize", [], first, 4)) for first in (0, 4, 8)]
+    parts = [Grid().propose(TrialRequest(space, 0, "minimize", [], first, 4)) for first in (0, 4, 8)]
     assert [len(part) for part in parts] == [4, 2, 0]
     assert [p.params for p in itertools.chain(*parts)] == list(space.combinations())
 
@@ -98,7 +98,7 @@ def test_a_sampler_proposes_what_it_proposes_in_optuna(name: str) -> None:
     study = optuna.create_study()
     for first in range(0, len(ours), 8):
         with warnings.catch_warnings(action="ignore", category=ExperimentalWarning):
-            study.sampler = _sampler(name, {}, Question(MIXED, 1, "minimize", [], first, 8))
+            study.sampler = _sampler(name, {}, TrialRequest(MIXED, 1, "minimize", [], first, 8))
         generation = ours[first : first + 8]
         trials = [study.ask({name: _distribution(MIXED.root[name]) for name in MIXED.names}) for _ in generation]
         for trial, ended in zip(trials, generation, strict=True):
@@ -129,7 +129,7 @@ def test_samplers_learn(name: str) -> None:
 def test_results_and_not_only_parameters_count() -> None:
     sampler = Optuna(name="tpe")
     ended = swept(sampler, PLANE, 3)
-    others = [Ended(e.params, e.ending, None if e.value is None else -e.value, e.reports, e.memory) for e in ended]
+    others = [EndedTrial(e.params, e.ending, None if e.value is None else -e.value, e.reports, e.memory) for e in ended]
     assert asked(sampler, PLANE, ended) != asked(sampler, PLANE, others)
 
 

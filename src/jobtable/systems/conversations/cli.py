@@ -30,8 +30,7 @@ from jobtable.cli.server_workers import workers_for
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
 from jobtable.settings import Settings
-from jobtable.systems.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
-from jobtable.systems.conversations.comparison import compare_runs
+from jobtable.systems.conversations.analysis.polis_export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
@@ -41,7 +40,8 @@ from jobtable.systems.conversations.entities import (
     JobResult,
     TopicName,
 )
-from jobtable.systems.conversations.pipeline import PIPELINE, Stage
+from jobtable.systems.conversations.pipeline import PIPELINE, PipelineStage
+from jobtable.systems.conversations.run_comparison import compare_runs
 from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 
 app = new_group()
@@ -53,7 +53,7 @@ OnlySubmit = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same export and seed give the same results.")]
 
 
-class Table(StrEnum):
+class ResultTable(StrEnum):
     """The kinds of results."""
 
     EMBEDDINGS = "embeddings"
@@ -64,13 +64,13 @@ class Table(StrEnum):
     EXTREMITY = "extremity"
 
 
-_KINDS: dict[Table, type[JobResult]] = {
-    Table.EMBEDDINGS: CommentEmbedding,
-    Table.ASSIGNMENTS: CommentClusterAssignment,
-    Table.CLUSTERS: CommentCluster,
-    Table.EDGES: GraphEdge,
-    Table.TOPICS: TopicName,
-    Table.EXTREMITY: CommentExtremity,
+_KINDS: dict[ResultTable, type[JobResult]] = {
+    ResultTable.EMBEDDINGS: CommentEmbedding,
+    ResultTable.ASSIGNMENTS: CommentClusterAssignment,
+    ResultTable.CLUSTERS: CommentCluster,
+    ResultTable.EDGES: GraphEdge,
+    ResultTable.TOPICS: TopicName,
+    ResultTable.EXTREMITY: CommentExtremity,
 }
 
 
@@ -119,7 +119,8 @@ def analyze(
 def rerun(
     run_id: RunId,
     first: Annotated[
-        Stage, typer.Option("--from", case_sensitive=False, help="The first stage to run again; earlier ones are kept.")
+        PipelineStage,
+        typer.Option("--from", case_sensitive=False, help="The first stage to run again; earlier ones are kept."),
     ],
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the run's.")] = None,
     submit_only: OnlySubmit = False,
@@ -184,11 +185,11 @@ def _print_run(runs: ConversationRuns, run: Run, *, as_json: bool) -> None:
             "taken over from": record.source_run_id,
         }
     )
-    print_table([_stage_row(stage, run.stages.get(stage)) for stage in Stage])
+    print_table([_stage_row(stage, run.stages.get(stage)) for stage in PipelineStage])
     print_table([{"table": table, "results": count} for table, count in counts.items()])
 
 
-def _stage_row(stage: Stage, job: Job | None) -> dict[str, Any]:
+def _stage_row(stage: PipelineStage, job: Job | None) -> dict[str, Any]:
     return {
         "stage": stage.value,
         "status": None if job is None else job.status,
@@ -228,7 +229,7 @@ def _record_row(record: dict[str, Any]) -> dict[str, Any]:
 @app.command()
 def show(
     run_id: RunId,
-    table: Annotated[Table | None, typer.Option("--table", help="Show the results of this kind.")] = None,
+    table: Annotated[ResultTable | None, typer.Option("--table", help="Show the results of this kind.")] = None,
     limit: Limit = 50,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
@@ -335,7 +336,7 @@ def example(
         jobtable conversations example ./example --seed 7
     """
     _refuse_without_numbers()
-    from jobtable.systems.conversations.analysis.generated import generate_export  # noqa: PLC0415 - only this needs numpy
+    from jobtable.systems.conversations.example import generate_export  # noqa: PLC0415 - only this needs numpy
 
     for path in (folder / COMMENTS_FILE, folder / VOTES_FILE):
         if path.exists():

@@ -7,8 +7,8 @@ from pathlib import Path
 from jobtable.app import Services
 from jobtable.demo import USER, DemoPart, DemoState
 from jobtable.jobs.stored.fields import FINAL, Status
-from jobtable.systems.conversations.analysis.export import read_files, write_export
-from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.conversations.analysis.polis_export import read_files, write_export
+from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.runs import ConversationRuns
 
 _CONVERSATION, _RUN = "demo-town-hall", "demo-run"

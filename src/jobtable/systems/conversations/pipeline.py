@@ -23,7 +23,7 @@ _IDS = uuid.UUID("0b7b5b0e-6a3c-5d50-8f0c-0f6d2f0a9c11")
 _STAGES = "jobtable.systems.conversations.stages"
 
 
-class Stage(StrEnum):
+class PipelineStage(StrEnum):
     """The stages in their order."""
 
     EMBEDDING = "EMBEDDING"
@@ -39,36 +39,40 @@ class StageDeclaration:
     """What there is to know of a stage without running it."""
 
     task: str
-    after: tuple[Stage, ...]
+    after: tuple[PipelineStage, ...]
     stores: tuple[type[JobResult], ...]
 
 
-PIPELINE: dict[Stage, StageDeclaration] = {
-    Stage.EMBEDDING: StageDeclaration(f"{_STAGES}:embed_comments", (), (CommentEmbedding,)),
-    Stage.CLUSTERING: StageDeclaration(f"{_STAGES}:cluster_comments", (Stage.EMBEDDING,), (CommentClusterAssignment,)),
-    Stage.LAYOUT: StageDeclaration(f"{_STAGES}:lay_out_comments", (Stage.EMBEDDING, Stage.CLUSTERING), (GraphEdge,)),
-    Stage.KEYWORDS: StageDeclaration(
-        f"{_STAGES}:describe_clusters", (Stage.CLUSTERING, Stage.LAYOUT), (CommentCluster,)
+PIPELINE: dict[PipelineStage, StageDeclaration] = {
+    PipelineStage.EMBEDDING: StageDeclaration(f"{_STAGES}:embed_comments", (), (CommentEmbedding,)),
+    PipelineStage.CLUSTERING: StageDeclaration(
+        f"{_STAGES}:cluster_comments", (PipelineStage.EMBEDDING,), (CommentClusterAssignment,)
     ),
-    Stage.TOPICS: StageDeclaration(f"{_STAGES}:name_topics", (Stage.KEYWORDS,), (TopicName,)),
-    Stage.EXTREMITY: StageDeclaration(f"{_STAGES}:measure_extremity", (), (CommentExtremity,)),
+    PipelineStage.LAYOUT: StageDeclaration(
+        f"{_STAGES}:lay_out_comments", (PipelineStage.EMBEDDING, PipelineStage.CLUSTERING), (GraphEdge,)
+    ),
+    PipelineStage.KEYWORDS: StageDeclaration(
+        f"{_STAGES}:describe_clusters", (PipelineStage.CLUSTERING, PipelineStage.LAYOUT), (CommentCluster,)
+    ),
+    PipelineStage.TOPICS: StageDeclaration(f"{_STAGES}:name_topics", (PipelineStage.KEYWORDS,), (TopicName,)),
+    PipelineStage.EXTREMITY: StageDeclaration(f"{_STAGES}:measure_extremity", (), (CommentExtremity,)),
 }
 """Every stage, behind those that it waits for. LAYOUT also adds places and neighbours to the stored embeddings."""
 
 REUSE_TASK = f"{_STAGES}:take_over_results"
 
-STAGE_OF: dict[type[JobResult], Stage] = {
+STAGE_OF: dict[type[JobResult], PipelineStage] = {
     kind: stage for stage, declaration in PIPELINE.items() for kind in declaration.stores
 }
 """The stage that stores each kind of result."""
 
 
-def stage_job_id(run_id: str, stage: Stage) -> str:
+def stage_job_id(run_id: str, stage: PipelineStage) -> str:
     """The id of the job of a stage. It follows from the run's, so that starting a run twice makes no second job."""
     return str(uuid.uuid5(_IDS, f"{run_id}\n{stage}"))
 
 
-def stages_from(first: Stage) -> frozenset[Stage]:
+def stages_from(first: PipelineStage) -> frozenset[PipelineStage]:
     """A stage and every stage that waits for it, directly or not."""
     chosen = {first}
     for stage, declaration in PIPELINE.items():

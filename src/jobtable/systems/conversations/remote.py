@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, path_of
-from jobtable.systems.conversations.pipeline import Stage
+from jobtable.systems.conversations.pipeline import PipelineStage
 from jobtable.systems.conversations.runs import (
     QUEUE,
     ConversationRuns,
@@ -50,7 +50,7 @@ class ServerRuns(ConversationRuns):
     def rerun(
         self,
         run_id: str,
-        first: Stage,
+        first: PipelineStage,
         *,
         seed: int | None = None,
         new_run_id: str | None = None,

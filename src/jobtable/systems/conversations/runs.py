@@ -29,9 +29,16 @@ from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.objects import key_parts, object_key
 from jobtable.store import Query
 from jobtable.store.patterns import access_pattern
-from jobtable.systems.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, parse_export
+from jobtable.systems.conversations.analysis.polis_export import COMMENTS_FILE, VOTES_FILE, parse_export
 from jobtable.systems.conversations.entities import ConversationRun, JobResult, StoredFile
-from jobtable.systems.conversations.pipeline import PIPELINE, REUSE_TASK, STAGE_OF, Stage, stage_job_id, stages_from
+from jobtable.systems.conversations.pipeline import (
+    PIPELINE,
+    REUSE_TASK,
+    STAGE_OF,
+    PipelineStage,
+    stage_job_id,
+    stages_from,
+)
 from jobtable.systems.conversations.service import Conversations
 
 R = TypeVar("R", bound=JobResult)
@@ -59,7 +66,7 @@ class Run:
 
     record: ConversationRun
     root: Job
-    stages: Mapping[Stage, Job]
+    stages: Mapping[PipelineStage, Job]
 
     @property
     def status(self) -> Status:
@@ -120,12 +127,12 @@ class ConversationRuns:
             embed=settings.embed,
             includes_moderated=settings.includes_moderated,
         )
-        return self._start(record, (comments_csv, votes_csv), queue, frozenset(Stage))
+        return self._start(record, (comments_csv, votes_csv), queue, frozenset(PipelineStage))
 
     def rerun(
         self,
         run_id: str,
-        first: Stage,
+        first: PipelineStage,
         *,
         seed: int | None = None,
         new_run_id: str | None = None,
@@ -139,7 +146,7 @@ class ConversationRuns:
         """
         source = self.get(run_id)
         anew = stages_from(first)
-        for stage in Stage:
+        for stage in PipelineStage:
             job = source.stages.get(stage)
             if stage not in anew and (job is None or job.status is not Status.COMPLETED):
                 raise JobStateError(
@@ -167,7 +174,9 @@ class ConversationRuns:
         except ObjectNotFoundError as error:  # it is the first that goes
             raise NotFoundError(f"run {record.run_id} has no export any more: it is being deleted") from error
 
-    def _start(self, record: ConversationRun, export: tuple[bytes, bytes], queue: str, anew: frozenset[Stage]) -> Run:
+    def _start(
+        self, record: ConversationRun, export: tuple[bytes, bytes], queue: str, anew: frozenset[PipelineStage]
+    ) -> Run:
         """Keep the export, then store the record that names it with all jobs, in one transaction.
 
         What an earlier call with this id has stored is found instead.
@@ -176,7 +185,7 @@ class ConversationRuns:
         if not self._is_started(run_id):
             for file, content in zip((record.comments, record.votes), export, strict=True):
                 self._jobs.objects.put(file.key, content)
-            stages = (self._stage_job(record, stage, queue, is_anew=stage in anew) for stage in Stage)
+            stages = (self._stage_job(record, stage, queue, is_anew=stage in anew) for stage in PipelineStage)
             self._jobs.submit_together([_root_job(record, queue), *stages], record)
         run = self.get(run_id)  # another start with this id may have come first
         if _started_with(run.record) != _started_with(record):
@@ -191,7 +200,7 @@ class ConversationRuns:
             raise ConflictError(f"run {run_id} is being deleted: delete it again, to the end")
         return root is not None
 
-    def _stage_job(self, record: ConversationRun, stage: Stage, queue: str, *, is_anew: bool) -> NewJob:
+    def _stage_job(self, record: ConversationRun, stage: PipelineStage, queue: str, *, is_anew: bool) -> NewJob:
         declaration = PIPELINE[stage]
         params = {"run_id": record.run_id}
         if not is_anew:
@@ -216,11 +225,13 @@ class ConversationRuns:
     def get(self, run_id: str) -> Run:
         """The run with the jobs of its tree, or NotFoundError."""
         record = self._record(run_id)
-        keys = [run_id, *(stage_job_id(run_id, stage) for stage in Stage)]
+        keys = [run_id, *(stage_job_id(run_id, stage) for stage in PipelineStage)]
         root, *jobs = self._store.batch_get(Job.key(job_id=job_id) for job_id in keys)
         if root is None or not _is_root(root):
             raise NotFoundError(f"run {run_id} was not started completely: start it again with this id")
-        return Run(record, root, {stage: job for stage, job in zip(Stage, jobs, strict=True) if job is not None})
+        return Run(
+            record, root, {stage: job for stage, job in zip(PipelineStage, jobs, strict=True) if job is not None}
+        )
 
     def _record(self, run_id: str) -> ConversationRun:
         record = self._store.find(ConversationRun.key(run_id=run_id))
@@ -274,7 +285,7 @@ class ConversationRuns:
         if record is not None:  # before the results: as long as the export is there, who takes them over gets them all
             for file in (record.comments, record.votes):
                 self._jobs.objects.delete(file.key)
-        results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in Stage)
+        results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in PipelineStage)
         if root is None:
             return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
         jobs = reversed(self._jobs_of(run_id))  # the root goes last, and the record, which stands under it, with it
@@ -297,7 +308,9 @@ class ConversationRuns:
 
     def _jobs_of(self, run_id: str) -> list[Job]:
         """The jobs of a run that are there by their ids, the root first: else the end of its stages would end it."""
-        keys = [Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in Stage))]
+        keys = [
+            Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in PipelineStage))
+        ]
         found = (job for job in self._store.batch_get(keys) if job is not None)
         return [job for job in found if job.parent_job_id == run_id or _is_root(job)]
 

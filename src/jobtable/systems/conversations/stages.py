@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jobtable.jobs.tasks import task
-from jobtable.systems.conversations.analysis.arrays import Floats
 from jobtable.systems.conversations.analysis.clusters import Hierarchy, cluster, fit
 from jobtable.systems.conversations.analysis.embedding import TFIDF_MODEL, embed_tfidf, embed_with, load_embed
 from jobtable.systems.conversations.analysis.extremity import extremities
 from jobtable.systems.conversations.analysis.groups import group_voters
 from jobtable.systems.conversations.analysis.keywords import name_topic, words_of_clusters
 from jobtable.systems.conversations.analysis.layout import Neighbourhood, arrange, find_neighbours
+from jobtable.systems.conversations.analysis.numerics import Floats
 from jobtable.systems.conversations.analysis.votes import vote_matrix
 from jobtable.systems.conversations.converter import DataConverter
 from jobtable.systems.conversations.entities import (
@@ -29,8 +29,8 @@ from jobtable.systems.conversations.entities import (
     Neighbour,
     Point,
 )
-from jobtable.systems.conversations.pipeline import PIPELINE, Stage, stage_job_id
-from jobtable.systems.conversations.work import StageWork
+from jobtable.systems.conversations.pipeline import PIPELINE, PipelineStage, stage_job_id
+from jobtable.systems.conversations.stage_work import StageWork
 
 if TYPE_CHECKING:
     from jobtable.jobs.report.context import JobContext
@@ -43,7 +43,7 @@ _TOP_COMMENTS = 10
 @task
 def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """A vector for each comment."""
-    work = StageWork(job, run_id, Stage.EMBEDDING)
+    work = StageWork(job, run_id, PipelineStage.EMBEDDING)
     if work.run.embed is None:
         vectors, model = embed_tfidf(work.texts, seed=work.run.seed), TFIDF_MODEL
     else:
@@ -57,7 +57,7 @@ def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
 @task
 def cluster_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """The clusters of each comment, in layers."""
-    work = StageWork(job, run_id, Stage.CLUSTERING)
+    work = StageWork(job, run_id, PipelineStage.CLUSTERING)
     vectors = work.vectors()
     hierarchy = cluster(vectors, np.asarray(vectors.any(axis=1)))
     how = fit(vectors, hierarchy)
@@ -80,7 +80,7 @@ def cluster_comments(job: JobContext, run_id: str) -> dict[str, int]:
 @task
 def lay_out_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """A place in the plane for each comment, its neighbours, and the graph of all of them."""
-    work = StageWork(job, run_id, Stage.LAYOUT)
+    work = StageWork(job, run_id, PipelineStage.LAYOUT)
     vectors = work.vectors()
     near = find_neighbours(vectors)
     edges = work.store(_edges(work, near))
@@ -122,7 +122,7 @@ def _placed(work: StageWork, near: Neighbourhood, places: Floats) -> Iterator[Co
 @task
 def describe_clusters(job: JobContext, run_id: str) -> dict[str, int]:
     """Each cluster: its size, its place, its words, its comments, and where it stands in the hierarchy."""
-    work = StageWork(job, run_id, Stage.KEYWORDS)
+    work = StageWork(job, run_id, PipelineStage.KEYWORDS)
     hierarchy = work.hierarchy()
     return {"clusters": work.store(_clusters(work, hierarchy)), "layers": len(hierarchy.layers)}
 
@@ -156,7 +156,7 @@ def _clusters(work: StageWork, hierarchy: Hierarchy) -> Iterator[CommentCluster]
 @task
 def name_topics(job: JobContext, run_id: str) -> dict[str, int]:
     """A name for each cluster, from its words."""
-    work = StageWork(job, run_id, Stage.TOPICS)
+    work = StageWork(job, run_id, PipelineStage.TOPICS)
     made = (
         DataConverter.create_topic_name(
             work.conversation_id,
@@ -176,7 +176,7 @@ def name_topics(job: JobContext, run_id: str) -> dict[str, int]:
 @task
 def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
     """How far each comment divides the opinion groups."""
-    work = StageWork(job, run_id, Stage.EXTREMITY)
+    work = StageWork(job, run_id, PipelineStage.EXTREMITY)
     export = work.export()
     if export.unknown_votes:
         job.warning(f"{export.unknown_votes} votes are on comments that the export does not have")
@@ -199,23 +199,23 @@ def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
 
 
 @task
-def take_over_results(job: JobContext, run_id: str, stage: Stage, source_run_id: str) -> dict[str, int]:
+def take_over_results(job: JobContext, run_id: str, stage: PipelineStage, source_run_id: str) -> dict[str, int]:
     """Store what the same stage of another run has stored, as this run's own: each run stands by itself."""
     work = StageWork(job, run_id, stage)
     stored = 0
     for kind in PIPELINE[stage].stores:
         for_source = work.results.list_by_job(kind, stage_job_id(source_run_id, stage))
         changes = {**work.tree, "created_at": work.run.created_at}
-        if stage is Stage.EMBEDDING:  # places and neighbours come from LAYOUT, which may be about to run anew
+        if stage is PipelineStage.EMBEDDING:  # places and neighbours come from LAYOUT, which may be about to run anew
             changes |= {"umap_coordinates": None, "nearest_neighbors": None}
         stored += work.store(each.replace(**changes) for each in for_source)
-    if stage is Stage.LAYOUT:
+    if stage is PipelineStage.LAYOUT:
         _take_over_places(work, source_run_id)
     work.refuse_deleted(source_run_id)
     return {"results": stored}
 
 
 def _take_over_places(work: StageWork, source_run_id: str) -> None:
-    placed = work.results.list_by_job(CommentEmbedding, stage_job_id(source_run_id, Stage.EMBEDDING))
-    own = {**work.tree_of(Stage.EMBEDDING), "created_at": work.run.created_at}
+    placed = work.results.list_by_job(CommentEmbedding, stage_job_id(source_run_id, PipelineStage.EMBEDDING))
+    own = {**work.tree_of(PipelineStage.EMBEDDING), "created_at": work.run.created_at}
     work.store(each.replace(**own) for each in placed)

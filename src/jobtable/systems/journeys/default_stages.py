@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from jobtable.systems.journeys.entities import StageDefinition
-from jobtable.systems.journeys.parts import RuleType, Step
+from jobtable.systems.journeys.parts import RuleType, StepDefinition
 
-_STAGES: list[tuple[str, str, str, str, list[RuleType], list[Step]]] = [
+_STAGES: list[tuple[str, str, str, str, list[RuleType], list[StepDefinition]]] = [
     (
         "raw_analysis",
         "Raw Analysis",
@@ -15,21 +15,21 @@ _STAGES: list[tuple[str, str, str, str, list[RuleType], list[Step]]] = [
         "30m",
         [RuleType.FIELD_MAPPING, RuleType.DATA_INTERPRETATION],
         [
-            Step(
+            StepDefinition(
                 step_id="schema_extraction",
                 name="Schema Extraction",
                 description="Extract schema from source database",
                 ai_assisted=True,
                 estimated_duration="10m",
             ),
-            Step(
+            StepDefinition(
                 step_id="metadata_analysis",
                 name="Metadata Analysis",
                 description="Analyze table relationships and constraints",
                 ai_assisted=True,
                 estimated_duration="15m",
             ),
-            Step(
+            StepDefinition(
                 step_id="data_profiling",
                 name="Data Profiling",
                 description="Profile data patterns and quality",
@@ -44,14 +44,14 @@ _STAGES: list[tuple[str, str, str, str, list[RuleType], list[Step]]] = [
         "20m",
         [RuleType.DATA_INTERPRETATION],
         [
-            Step(
+            StepDefinition(
                 step_id="schema_cleaning",
                 name="Schema Cleaning",
                 description="Drop what is technical or unused",
                 ai_assisted=True,
                 estimated_duration="10m",
             ),
-            Step(
+            StepDefinition(
                 step_id="structure_normalization",
                 name="Structure Normalization",
                 description="Bring names and types into one form",
@@ -66,14 +66,14 @@ _STAGES: list[tuple[str, str, str, str, list[RuleType], list[Step]]] = [
         "45m",
         [RuleType.FIELD_MAPPING, RuleType.CONTEXTUAL_RECOMMENDATIONS, RuleType.BUSINESS_LOGIC],
         [
-            Step(
+            StepDefinition(
                 step_id="field_mapping",
                 name="Field Mapping",
                 description="Map source fields to fields of the TMF API by the rules",
                 ai_assisted=True,
                 estimated_duration="30m",
             ),
-            Step(
+            StepDefinition(
                 step_id="mapping_validation",
                 name="Mapping Validation",
                 description="Check the mapping against the specification",
@@ -88,13 +88,13 @@ _STAGES: list[tuple[str, str, str, str, list[RuleType], list[Step]]] = [
         "25m",
         [RuleType.CONTEXTUAL_RECOMMENDATIONS],
         [
-            Step(
+            StepDefinition(
                 step_id="dependency_analysis",
                 name="Dependency Analysis",
                 description="Order the tables by their foreign keys",
                 estimated_duration="10m",
             ),
-            Step(
+            StepDefinition(
                 step_id="batch_planning",
                 name="Batch Planning",
                 description="Divide each table into batches",
@@ -110,20 +110,20 @@ _STAGES: list[tuple[str, str, str, str, list[RuleType], list[Step]]] = [
         "60m",
         [RuleType.DATA_INTERPRETATION, RuleType.BUSINESS_LOGIC],
         [
-            Step(
+            StepDefinition(
                 step_id="data_extraction",
                 name="Data Extraction",
                 description="Read the source in batches",
                 estimated_duration="20m",
             ),
-            Step(
+            StepDefinition(
                 step_id="data_transformation",
                 name="Data Transformation",
                 description="Apply mapping and rules to each record",
                 ai_assisted=True,
                 estimated_duration="25m",
             ),
-            Step(
+            StepDefinition(
                 step_id="data_loading",
                 name="Data Loading",
                 description="Write the documents of the target",
@@ -138,20 +138,20 @@ _STAGES: list[tuple[str, str, str, str, list[RuleType], list[Step]]] = [
         "30m",
         [RuleType.VALIDATION_RULES, RuleType.COMPLIANCE_CHECK],
         [
-            Step(
+            StepDefinition(
                 step_id="count_verification",
                 name="Count Verification",
                 description="Compare the counts and checksums of source and target",
                 estimated_duration="10m",
             ),
-            Step(
+            StepDefinition(
                 step_id="rule_validation",
                 name="Rule Validation",
                 description="Check the target against the validation rules",
                 ai_assisted=True,
                 estimated_duration="15m",
             ),
-            Step(
+            StepDefinition(
                 step_id="final_report",
                 name="Final Report",
                 description="Sum up what was transformed and what was not",

@@ -10,10 +10,10 @@ from jobtable.demo import USER, DemoPart, DemoState
 from jobtable.errors import AlreadyExistsError, ConflictError
 from jobtable.systems.journeys.entities import Journey
 from jobtable.systems.journeys.example.catalogue import create_catalogue
-from jobtable.systems.journeys.parts import JourneyStatus, Source
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
+from jobtable.systems.journeys.parts import JourneySource, JourneyStatus
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 _JOURNEY = "JRN-DEMO"
 
@@ -28,7 +28,7 @@ def _start_journey(services: Services, folder: Path) -> None:
         name="Product catalogue to documents",
         created_by=USER,
         oda_component_type="PRODUCTCATALOG",
-        source=Source(schema_id="catalogue", schema_name=catalogue.name),
+        source=JourneySource(schema_id="catalogue", schema_name=catalogue.name),
         parameters={"source": str(catalogue.absolute()), "batchRows": 200},
         created_at=now,
         updated_at=now,

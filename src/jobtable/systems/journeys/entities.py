@@ -13,11 +13,12 @@ from jobtable.systems.journeys.parts import (
     Buckets,
     Creation,
     ExecutionConfiguration,
-    ExecutionStatus,
+    JobExecutionStatus,
     JourneyConfiguration,
+    JourneySource,
     JourneyStatus,
     LogCounts,
-    LogLevel,
+    LogEntryLevel,
     Percent,
     Priority,
     ReportMetrics,
@@ -26,9 +27,8 @@ from jobtable.systems.journeys.parts import (
     RuleScope,
     RuleStatus,
     RuleType,
-    Source,
     StageStatus,
-    Step,
+    StepDefinition,
     StepRun,
 )
 
@@ -56,7 +56,7 @@ class Journey(Entity, table=journeys, type="Journey", envelope="Data", alias=cam
     priority: Attr[Priority] = default(Priority.MEDIUM)
     created_by: str
     oda_component_type: str
-    source: Source
+    source: JourneySource
     configuration: JourneyConfiguration = JourneyConfiguration()
     parameters: dict[str, Json] | None = None
     current_stage_index: Attr[Count] = default(0)
@@ -87,7 +87,7 @@ class StageDefinition(Entity, table=journeys, type="StageDefinition", envelope="
     second_brain_enabled: bool = True
     implementation: str | None = None
     rule_types: list[RuleType] = []
-    steps: list[Step] = []
+    steps: list[StepDefinition] = []
     created_at: Annotated[Timestamp, Beside("CreatedAt")]
     updated_at: Attr[Annotated[Timestamp, Beside("UpdatedAt")]]
 
@@ -126,7 +126,7 @@ class JobExecution(Entity, table=journeys, type="JobExecution", envelope="Data",
     order: Annotated[int, Field(ge=0, le=99)]
     stage_id: Stored[str]
     execution_number: Stored[Annotated[int, Field(ge=1, le=999)]]
-    status: Attr[ExecutionStatus] = default(ExecutionStatus.PENDING)
+    status: Attr[JobExecutionStatus] = default(JobExecutionStatus.PENDING)
     progress: Attr[Percent] = default(0)
     current_step: Attr[OrNull[str]] = default(None)
     start_time: Attr[OrNull[Timestamp]] = default(None)
@@ -155,7 +155,7 @@ class LogEntry(Entity, table=journeys, type="LogEntry", envelope="Data", alias=c
     step: Stored[str]
     timestamp: Stored[Timestamp]
     log_id: str
-    level: LogLevel = LogLevel.INFO
+    level: LogEntryLevel = LogEntryLevel.INFO
     message: str
     source: str | None = None
     s3_location: str | None = None

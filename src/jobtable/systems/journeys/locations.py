@@ -14,7 +14,7 @@ ROOT = "journeys"
 DEFAULT_BUCKETS = Buckets(logs_bucket="transformation-journey-logs", reports_bucket="transformation-journey-reports")
 
 
-class Kind(StrEnum):
+class ObjectKind(StrEnum):
     """What an object of an execution is."""
 
     LOG = "logs"
@@ -23,28 +23,28 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class ExecutionFolder:
     """The folder of an execution."""
 
     journey_id: str
     stage_id: str
     job_id: str
 
-    def prefix(self, kind: Kind) -> str:
+    def prefix(self, kind: ObjectKind) -> str:
         """What the keys of all objects of a kind begin with."""
         return object_key(ROOT, self.journey_id, "stages", self.stage_id, "executions", self.job_id, kind.value)
 
     def log(self, step_id: str, run: int | None = None) -> str:
         """The key of a step's full log, as a run of the execution has stored it."""
-        return f"{self.prefix(Kind.LOG)}/{object_key(*_folder_of(run), f'{step_id}.json')}"
+        return f"{self.prefix(ObjectKind.LOG)}/{object_key(*_folder_of(run), f'{step_id}.json')}"
 
     def report(self, name: str, run: int | None = None) -> str:
         """The key of a report, as a run has stored it; the report of a step has the step's name."""
-        return f"{self.prefix(Kind.REPORT)}/{object_key(*_folder_of(run), f'{name}.json')}"
+        return f"{self.prefix(ObjectKind.REPORT)}/{object_key(*_folder_of(run), f'{name}.json')}"
 
     def file(self, step_id: str, *name: str) -> str:
         """The key of a file that a step makes."""
-        return f"{self.prefix(Kind.FILE)}/{object_key(step_id, *name)}"
+        return f"{self.prefix(ObjectKind.FILE)}/{object_key(step_id, *name)}"
 
 
 def _folder_of(run: int | None) -> tuple[str, ...]:
@@ -56,8 +56,8 @@ def _folder_of(run: int | None) -> tuple[str, ...]:
 class ExecutionObject:
     """What the key of an object says about it."""
 
-    place: Place
-    kind: Kind
+    place: ExecutionFolder
+    kind: ObjectKind
     rest: tuple[str, ...]
     """What follows the kind: `step.json`, in the folder of a later run, or the step and the name of a file."""
 
@@ -71,8 +71,8 @@ def parse_key(key: str) -> ExecutionObject | None:
     """What an object is, or None for a key that no execution makes."""
     match key_parts(key):
         case (root, journey_id, "stages", stage_id, "executions", job_id, kind, *rest) if root == ROOT and rest:
-            if kind in set(Kind):
-                return ExecutionObject(Place(journey_id, stage_id, job_id), Kind(kind), tuple(rest))
+            if kind in set(ObjectKind):
+                return ExecutionObject(ExecutionFolder(journey_id, stage_id, job_id), ObjectKind(kind), tuple(rest))
     return None
 
 

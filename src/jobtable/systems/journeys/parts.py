@@ -52,7 +52,7 @@ class StageStatus(_Status):
     CANCELLED = "cancelled"
 
 
-class ExecutionStatus(_Status):
+class JobExecutionStatus(_Status):
     """The states of a job execution and of its steps."""
 
     PENDING = "pending"
@@ -103,7 +103,7 @@ class RuleStatus(StrEnum):
     DEPRECATED = "deprecated"
 
 
-class LogLevel(StrEnum):
+class LogEntryLevel(StrEnum):
     """The levels of log entries."""
 
     DEBUG = "debug"
@@ -123,7 +123,7 @@ class ReportType(StrEnum):
     METRICS = "metrics"
 
 
-class Source(Part, alias=camel_case):
+class JourneySource(Part, alias=camel_case):
     """Where a journey takes its data from."""
 
     type: str = "schema-based"
@@ -175,7 +175,7 @@ class Creation(Part, alias=camel_case):
     fingerprint: str
 
 
-class Step(Part, alias=camel_case):
+class StepDefinition(Part, alias=camel_case):
     """A task within a stage."""
 
     step_id: str
@@ -226,7 +226,7 @@ class StepRun(Part, alias=camel_case):
     """How a step of an execution went."""
 
     step_id: str
-    status: ExecutionStatus = ExecutionStatus.PENDING
+    status: JobExecutionStatus = JobExecutionStatus.PENDING
     start_time: OrNull[Timestamp] = None
     end_time: OrNull[Timestamp] = None
     duration: OrNull[float] = None

@@ -13,15 +13,15 @@ from jobtable.files import whole_file
 from jobtable.jobs.engine import Jobs
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.remote.server import Server, path_of
-from jobtable.systems.journeys.archive import Exported
-from jobtable.systems.journeys.archive_check import MOST_BYTES, checked_archive
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.archive import Exported
+from jobtable.systems.journeys.archives.check import MOST_BYTES, checked_archive
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
+from jobtable.systems.journeys.archives.restore import Existing, Imported
 from jobtable.systems.journeys.entities import Journey, SecondBrainRule, StageDefinition
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import RuleStatus
-from jobtable.systems.journeys.restore import Existing, Imported
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 
 _TOLD = frozenset(
     {

@@ -23,13 +23,12 @@ from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import CLAIMABLE, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.tasks import FailTask, StopTask, task
-from jobtable.systems.journeys.aggregates import ENDED
 from jobtable.systems.journeys.entities import JobExecution, Journey
-from jobtable.systems.journeys.execution import Ended, StageRun
-from jobtable.systems.journeys.flow import JourneyFlow, State, Written
-from jobtable.systems.journeys.hold import ExecutionLost, Hold, no_fence
-from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, LogLevel, Priority
-from jobtable.systems.journeys.stage_jobs import (
+from jobtable.systems.journeys.journey_template import stage_class_of
+from jobtable.systems.journeys.parts import JobExecutionStatus, JourneyStatus, LogEntryLevel, Priority
+from jobtable.systems.journeys.running.aggregates import ENDED
+from jobtable.systems.journeys.running.flow import ExtraWrites, JourneyFlow, JourneyState
+from jobtable.systems.journeys.running.stage_jobs import (
     CONCLUDE_STAGE,
     END_JOB,
     RUN_STAGE,
@@ -38,7 +37,7 @@ from jobtable.systems.journeys.stage_jobs import (
     end_job_id,
     list_end_jobs,
 )
-from jobtable.systems.journeys.template import stage_class_of
+from jobtable.systems.journeys.running.stage_run import ExecutionLost, Hold, RunEnd, StageRun, no_fence
 
 QUEUE = "journeys"
 _PAUSED = "the journey is paused"
@@ -186,7 +185,7 @@ class JourneyRunner:
         journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
         return journey is None or journey.creation is not None
 
-    def _watch_over(self, state: State, execution: JobExecution) -> None:
+    def _watch_over(self, state: JourneyState, execution: JobExecution) -> None:
         """Make sure that a job waits for the end of a stage's: whoever let that one begin may have died too early."""
         ends = list_end_jobs(self.jobs.store, execution.job_id)
         if not ends or ends[-1].status not in CLAIMABLE:
@@ -208,7 +207,7 @@ class JourneyRunner:
             depends_on=(DependsOn(execution.job_id, condition=EdgeCondition.FINISHED),),
         )
 
-    def _stage_job(self, state: State, execution: JobExecution) -> NewJob:
+    def _stage_job(self, state: JourneyState, execution: JobExecution) -> NewJob:
         journey = state.journey
         return NewJob(
             name=f"{journey.name}: {state.stage(execution.stage_id).name}",
@@ -242,10 +241,10 @@ class JourneyRunner:
                 self.flow.cancel(execution.journey_id)
             elif status is Status.STOPPED:
                 self.flow.pause(execution.journey_id)
-                if execution.status is ExecutionStatus.RUNNING:
-                    self.flow.set_aside(execution, Written(), no_fence)
+                if execution.status is JobExecutionStatus.RUNNING:
+                    self.flow.set_aside(execution, ExtraWrites(), no_fence)
             else:
-                self.flow.fail(execution, reason, Written(), no_fence)
+                self.flow.fail(execution, reason, ExtraWrites(), no_fence)
         except ConflictError:
             if self._is_under_way(execution):  # otherwise somebody else has just recorded it
                 raise
@@ -270,7 +269,7 @@ class JourneyRunner:
         try:
             stage_class = stage_class_of(state.stage(execution.stage_id))
         except DefinitionError as error:
-            self.flow.fail(execution, str(error), Written(), hold.fence)
+            self.flow.fail(execution, str(error), ExtraWrites(), hold.fence)
             raise FailTask(str(error)) from error
         run = StageRun(
             stage_class,
@@ -287,7 +286,7 @@ class JourneyRunner:
         except ExecutionLost as lost:
             raise StopTask(self._why_stopped(journey_id, f"it was ended from outside: {lost}")) from lost
 
-    def _concluded(self, journey_id: str, ended: Ended, execution: JobExecution) -> dict[str, Any]:
+    def _concluded(self, journey_id: str, ended: RunEnd, execution: JobExecution) -> dict[str, Any]:
         if ended.how == "failed":
             raise FailTask(ended.message or "the stage failed")
         if ended.how == "stopped":
@@ -303,9 +302,9 @@ class JourneyRunner:
     def _already_ended(self, journey_id: str, context: JobContext, execution: JobExecution | None) -> dict[str, Any]:
         """The process died between the end of the stage and that of its job: let the journey go on."""
         if execution is not None and execution.job_id == context.job_id:
-            if execution.status is ExecutionStatus.FAILED:
+            if execution.status is JobExecutionStatus.FAILED:
                 raise FailTask(execution.error_message or "the stage failed")
-            if execution.status is ExecutionStatus.CANCELLED:
+            if execution.status is JobExecutionStatus.CANCELLED:
                 raise StopTask("the journey was cancelled")
         self.settle(journey_id)
         return {"journey": journey_id}
@@ -337,7 +336,7 @@ def _hold(context: JobContext) -> Hold:
         except LeaseLostError as error:
             raise ExecutionLost(str(error)) from error
 
-    def log(level: LogLevel, message: str) -> None:
+    def log(level: LogEntryLevel, message: str) -> None:
         context.log(message, level.name)
 
     return Hold(

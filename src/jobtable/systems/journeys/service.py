@@ -21,11 +21,11 @@ from jobtable.systems.journeys.entities import (
     SecondBrainRule,
     StageDefinition,
 )
-from jobtable.systems.journeys.example.rules import example_rules
-from jobtable.systems.journeys.flow import executions_of, find_latest_execution, refuse_too_many
+from jobtable.systems.journeys.example.rule_book import example_rules
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import Buckets, JourneyStatus, Priority, RuleStatus, is_running
 from jobtable.systems.journeys.rules import change_rule_status
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
+from jobtable.systems.journeys.running.flow import executions_of, find_latest_execution, refuse_too_many
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 from jobtable.errors import DefinitionError
 from jobtable.objects import ObjectInfo, Source
 from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrainRule, StageDefinition
-from jobtable.systems.journeys.parts import LogLevel, ReportType, RuleType
-from jobtable.systems.journeys.reports import ENGINE_REPORTS, Content
+from jobtable.systems.journeys.parts import LogEntryLevel, ReportType, RuleType
+from jobtable.systems.journeys.running.step_reports import ENGINE_REPORTS, ReportContent
 
 if TYPE_CHECKING:
-    from jobtable.systems.journeys.execution import StageRun
+    from jobtable.systems.journeys.running.stage_run import StageRun
 
 
 class StageStopped(BaseException):
@@ -73,19 +73,19 @@ class Stage:
 
     def log_debug(self, message: str, **details: Any) -> None:
         """Log a line for those who look for a fault."""
-        self._run.log(LogLevel.DEBUG, message, details)
+        self._run.log(LogEntryLevel.DEBUG, message, details)
 
     def log_info(self, message: str, **details: Any) -> None:
         """Log what happens."""
-        self._run.log(LogLevel.INFO, message, details)
+        self._run.log(LogEntryLevel.INFO, message, details)
 
     def log_warning(self, message: str, **details: Any) -> None:
         """Log what may be a problem."""
-        self._run.log(LogLevel.WARNING, message, details)
+        self._run.log(LogEntryLevel.WARNING, message, details)
 
     def log_error(self, message: str, **details: Any) -> None:
         """Log what needs attention; the step goes on."""
-        self._run.log(LogLevel.ERROR, message, details)
+        self._run.log(LogEntryLevel.ERROR, message, details)
 
     def report(
         self,
@@ -100,7 +100,7 @@ class Stage:
         """Give a report of the step, of any size; it is stored when the step ends."""
         given = {"performanceMetrics": dict(self.metrics), "detailedResults": results}
         told = {**given, "recommendations": list(recommendations), **sections}
-        self._run.report(Content(report_type, title, summary, told))
+        self._run.report(ReportContent(report_type, title, summary, told))
 
     def progress(self, percent: float, message: str | None = None) -> None:
         """Say how far the step is, from 0 to 100; call it as often as you like."""

@@ -11,13 +11,15 @@ SYSTEM = System(
     tables=(f"{_HERE}.entities:journeys",),
     entities=(f"{_HERE}.entities",),
     patterns=(f"{_HERE}.service",),
-    objects={"journeys": f"{_HERE}.records:ExecutionRecords"},
+    objects={"journeys": f"{_HERE}.execution_records:ExecutionRecords"},
     services=(
         Service(f"{_HERE}.service:Journeys", f"{_HERE}.service:Journeys.of", f"{_HERE}.remote:ServerJourneys"),
         Service(f"{_HERE}.runner:JourneyRunner", remote=f"{_HERE}.remote:ServerRunner"),
-        Service(f"{_HERE}.records:ExecutionRecords", f"{_HERE}.records:ExecutionRecords.of"),
+        Service(f"{_HERE}.execution_records:ExecutionRecords", f"{_HERE}.execution_records:ExecutionRecords.of"),
         Service(
-            f"{_HERE}.backups:JourneyBackups", f"{_HERE}.backups:JourneyBackups.of", f"{_HERE}.remote:ServerBackups"
+            f"{_HERE}.archives.journey_backups:JourneyBackups",
+            f"{_HERE}.archives.journey_backups:JourneyBackups.of",
+            f"{_HERE}.remote:ServerBackups",
         ),
     ),
     queues=("journeys",),
@@ -31,7 +33,7 @@ SYSTEM = System(
         "journeys": '<circle cx="5" cy="6" r="2"/><circle cx="19" cy="18" r="2"/>'
         '<path d="M7 6h7a4 4 0 0 1 0 8h-4a4 4 0 0 0 0 4h7"/>'
     },
-    live=f"{_HERE}.web.live:TOPICS",
+    live=f"{_HERE}.web.pages:TOPICS",
     job_page="/journeys/{id}",
     delete_command="journeys delete {id}",
     commands={"journeys": Command(f"{_HERE}.cli.commands", "Journeys: create, run, export and import them.")},

@@ -7,14 +7,14 @@ from jobtable.exports import offer
 if TYPE_CHECKING:
     from jobtable.systems.sweeps.parameters import choice, float_range, int_range
     from jobtable.systems.sweeps.samplers import (
-        Ended,
+        EndedTrial,
         Grid,
         Optuna,
         OwnSampler,
         Proposal,
-        Question,
         RandomChoice,
         SamplerClass,
+        TrialRequest,
     )
     from jobtable.systems.sweeps.service import Sweeps
     from jobtable.systems.sweeps.stoppers import Asha, Median
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Asha",
-    "Ended",
+    "EndedTrial",
     "Grid",
     "Median",
     "Optuna",
     "OwnSampler",
     "Proposal",
-    "Question",
     "RandomChoice",
     "SamplerClass",
     "Sweep",
     "Sweeps",
+    "TrialRequest",
     "choice",
     "float_range",
     "int_range",

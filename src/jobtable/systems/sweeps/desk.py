@@ -28,7 +28,7 @@ class EarlierRuns(BaseModel):
     """Of the objective."""
 
 
-class _Part(BaseModel):
+class _PlanningParams(BaseModel):
     """What a planning job is to plan, as its parameters say it."""
 
     sweep_id: str
@@ -98,10 +98,10 @@ class SweepDesk:
         return Adaptation(self._jobs).adapt(sweep_id, self.get_definition())
 
 
-def _part_of(job: Job) -> _Part:
+def _part_of(job: Job) -> _PlanningParams:
     try:
         if job.job_type == PLANNING:
-            return _Part.model_validate(job.definition.params)
+            return _PlanningParams.model_validate(job.definition.params)
     except ValidationError as error:
         raise ValueRefusedError(f"job {job.job_id} does not say what it plans: {error.errors()[0]['msg']}") from error
     raise ValueRefusedError(f"job {job.job_id} plans no trials: it is a {job.job_type!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from random import Random
 from typing import Annotated, Any, Literal, Self, TypeAlias, TypeGuard
@@ -11,7 +12,6 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from jobtable.jobs.submit.definition import find_non_finite
-from jobtable.systems.sweeps.descriptions import told_apart_by
 
 Value: TypeAlias = JsonValue
 MOST_POINTS = 1_000_000
@@ -22,10 +22,19 @@ Params: TypeAlias = dict[str, Any]
 """The parameters of one trial by name. One that does not exist under the others' values has no entry."""
 
 
+def required_in_json(member: str) -> Callable[[dict[str, Any]], None]:
+    """Make the JSON schema (`json_schema_extra`) require a member that has a default in Python."""
+
+    def require(schema: dict[str, Any]) -> None:
+        schema["required"] = [member, *(name for name in schema.get("required", ()) if name != member)]
+
+    return require
+
+
 class _Parameter(BaseModel):
     """What every parameter has."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=told_apart_by("type"))
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=required_in_json("type"))
 
     when: dict[str, list[Value]] = {}
     """The parameter exists only if each of these others has one of these values."""

@@ -19,14 +19,14 @@ from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import MOST_URGENT, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.systems.sweeps.parameters import Params
-from jobtable.systems.sweeps.samplers import Ended, Ending, Proposal, Question
+from jobtable.systems.sweeps.samplers import EndedTrial, Ending, Proposal, TrialRequest
 from jobtable.systems.sweeps.stoppers import cutoffs
 from jobtable.systems.sweeps.sweep import PLANNING, TRAINING, Sweep, sweep_of
 from jobtable.systems.sweeps.trials import TrialConfig, config_of, find_rungs, recorded_at, trial_id
 
 RUN_TRIAL = "jobtable.systems.sweeps.running:run_trial"
 RUN_INLINE_TRIAL = "jobtable.systems.sweeps.running:run_inline_trial"
-PLAN_GENERATION = "jobtable.systems.sweeps.planning:plan_generation"
+PLAN_GENERATION = "jobtable.systems.sweeps.running:plan_generation"
 _ATTEMPTS = 3
 Rungs: TypeAlias = dict[int, dict[str, float]]
 """The values at each rung, by trial."""
@@ -104,7 +104,7 @@ class Planner:
         rungs = self._rungs(sweep_id, sweep) if count else {}
         earlier = self._earlier(sweep_id, sweep, count, rungs, finals)
         given = [sweep.space.restored(params) for params in sweep.begin_with[numbers.start : numbers.stop]]
-        question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
+        question = TrialRequest(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
         return sweep.sampler.propose(question), _cutoffs(sweep_id, sweep, count, rungs)
 
     # --- what is known ----------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Planner:
         found = self._jobs.queries.read_jobs(good)
         return any(job is not None and job.status is Status.COMPLETED for job in found)
 
-    def _earlier(self, sweep_id: str, sweep: Sweep, count: int, rungs: Rungs, finals: Finals) -> list[Ended]:
+    def _earlier(self, sweep_id: str, sweep: Sweep, count: int, rungs: Rungs, finals: Finals) -> list[EndedTrial]:
         """What became of the first trials, in the order of their numbers; those that were deleted are left out.
 
         They are read only for a sampler that looks back: that is most of what planning takes.
@@ -149,17 +149,17 @@ def _cutoffs(sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> dict[int,
     return cutoffs(sweep.stopper, values, sweep.direction)
 
 
-def _told(sweep: Sweep, job: Job, final: float | None, rungs: Rungs) -> Ended:
+def _told(sweep: Sweep, job: Job, final: float | None, rungs: Rungs) -> EndedTrial:
     params = sweep.space.restored(job.definition.params)
     reports = {rung: values[job.job_id] for rung, values in sorted(rungs.items()) if job.job_id in values}
     memory = config_of(job).memory
     if job.status is Status.COMPLETED:
         if final is None:
             raise ValueRefusedError(f"trial {job.job_id} is COMPLETED, but has no {final_name(sweep.objective)}")
-        return Ended(params, "completed", final, reports, memory)
+        return EndedTrial(params, "completed", final, reports, memory)
     # One that someone has put back into the queue, long after its generation, has no result either.
     ending: Ending = "stopped" if job.status is Status.STOPPED and reports else "failed"
-    return Ended(params, ending, None, reports, memory)
+    return EndedTrial(params, ending, None, reports, memory)
 
 
 def _new_trials(

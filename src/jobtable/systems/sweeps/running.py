@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from jobtable.errors import JobtableError, TaskError
+from jobtable.errors import JobStateError, JobtableError, TaskError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.reports import stored_number
@@ -164,3 +164,22 @@ class Trial:
             self._desk.adapt()
         except JobtableError as error:  # It is only about the order of others: this trial has its value.
             self._job.warning(f"the trials that wait were not put in order: {error}")
+
+
+@task(inline=True)
+def plan_generation(job: JobContext, sweep_id: str, generation: int) -> dict[str, int]:
+    """Make the trials of a generation, and the job that plans the next. Which one, the desk reads of the job itself.
+
+    Its result says of how many trials in all it knew at least: if there are more by now, it is to begin anew. For a
+    sweep that has ended it stops, and is resumed with that.
+    """
+    desk = job.jobs.desk(SweepDesk, job.lease)
+    insist = job.jobs.recording.insist
+    sweep = insist(desk.get_definition, "its sweep")
+    swept = resolve(sweep.task)
+    swept.check_names((*sweep.params, *sweep.space.root))  # else every single trial would fail of it
+    try:
+        trials = insist(lambda: desk.plan(is_inline=swept.is_inline), "the trials of its sweep")
+    except JobStateError as error:
+        raise StopTask(str(error)) from error
+    return {"trials": trials, "total": sweep.trial_count()}

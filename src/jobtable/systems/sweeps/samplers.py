@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from jobtable.errors import ValueRefusedError, kind_and_text
 from jobtable.system import current_path
-from jobtable.systems.sweeps.descriptions import told_apart_by
-from jobtable.systems.sweeps.parameters import Params
+from jobtable.systems.sweeps.parameters import Params, required_in_json
 from jobtable.systems.sweeps.space import Space
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
@@ -30,7 +29,7 @@ _NEEDED_BESIDE_OPTUNA = {"cmaes": "cmaes", "gp": "torch", "qmc": "scipy"}
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedTrial:
     """What is known of a trial that has ended."""
 
     params: Params
@@ -52,13 +51,13 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Question:
+class TrialRequest:
     """What a sampler is asked: the next `count` trials, given what became of all the ones before."""
 
     space: Space
     seed: int
     direction: Direction
-    ended: Sequence[Ended]
+    ended: Sequence[EndedTrial]
     """In the order of their numbers; empty for samplers that do not look back, or where no trial waits for another."""
     first_number: int
     count: int
@@ -67,7 +66,7 @@ class Question:
 
 
 class _Sampler(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=told_apart_by("name"))
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=required_in_json("name"))
 
     @property
     def learns(self) -> bool:
@@ -91,7 +90,7 @@ class SamplerClass(ABC):
     """
 
     @abstractmethod
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         """Return the next trials: the given ones first, and `question.count` at most. Fewer end the sweep."""
 
 
@@ -100,7 +99,7 @@ class Grid(_Sampler):
 
     name: Literal["grid"] = "grid"
 
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         """The combinations with the trials' numbers; fewer when they are used up."""
         end = question.first_number + question.count
         return [Proposal(p) for p in itertools.islice(question.space.combinations(), question.first_number, end)]
@@ -111,7 +110,7 @@ class RandomChoice(_Sampler):
 
     name: Literal["random"] = "random"
 
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         """The parameters that belong to the trials' numbers."""
         numbers = range(question.first_number, question.first_number + question.count)
         drawn = [self._drawn(question.space, question.seed, number) for number in numbers[len(question.given) :]]
@@ -152,13 +151,13 @@ class Optuna(_Sampler):
             if find_spec(module) is None:
                 needed = module if module == "torch" else "'jobtable[sweeps]'"
                 return f"the sampler {self.name} needs {module}, which is not installed here: pip install {needed}"
-        from jobtable.systems.sweeps.ask_and_tell import find_problem  # noqa: PLC0415 - as below
+        from jobtable.systems.sweeps.optuna_samplers import find_problem  # noqa: PLC0415 - as below
 
         return find_problem(self.name, self.options)
 
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         """What Optuna asks for after it was told of every trial before."""
-        from jobtable.systems.sweeps.ask_and_tell import propose  # noqa: PLC0415 - needs Optuna, which comes with an extra
+        from jobtable.systems.sweeps.optuna_samplers import propose  # noqa: PLC0415 - needs Optuna, which comes with an extra
 
         return propose(self.name, self.options, question)
 
@@ -189,7 +188,7 @@ class OwnSampler(_Sampler):
             return str(error)
         return None
 
-    def propose(self, question: Question) -> list[Proposal]:
+    def propose(self, question: TrialRequest) -> list[Proposal]:
         """Ask the class; ValueRefusedError if it proposes what the space does not have, or too much."""
         proposals = self._made().propose(question)
         if len(proposals) > question.count:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from jobtable.errors import ConflictError, JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.read.group_progress import GroupProgress
 from jobtable.jobs.report.reports import final_name, refuse_unstorable
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobMetric
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob, ParentWaits
-from jobtable.store import Query
+from jobtable.store import Query, Store
 from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.extension import Extension
 from jobtable.systems.sweeps.parameters import MOST_POINTS, Params
@@ -348,3 +349,23 @@ def _result(sweep: Sweep, job: Job, value: float | None) -> TrialResult:
         value=value,
         message=job.message,
     )
+
+
+def count_trials(store: Store, groups: Sequence[Job], counted: Mapping[str, GroupProgress]) -> dict[str, GroupProgress]:
+    """Return the progress of those groups that are sweeps, of which the jobs are counted: in trials, planned or not."""
+    sweeps = [job.job_id for job in groups if job.job_type == SWEEP and job.job_id in counted]
+    entries = store.batch_get((SweepEntry.key(job_id=each) for each in sweeps), consistent=False)
+    edges = (JobDependency.key(job_id=each, dependency_job_id=planning_id(each)) for each in sweeps)
+    plannings = store.batch_get(edges, consistent=False)
+    return {
+        job_id: _in_trials(counted[job_id], entry, planning)
+        for job_id, entry, planning in zip(sweeps, entries, plannings, strict=True)
+    }
+
+
+def _in_trials(counted: GroupProgress, entry: SweepEntry | None, planning: JobDependency | None) -> GroupProgress:
+    if planning is not None:  # a sweep waits for its planning as it does for its trials
+        ended = counted.ended - (planning.outcome is not None)
+        failed = counted.failed - (planning.outcome == Status.FAILED)
+        counted = GroupProgress(ended, counted.total - 1, failed)
+    return counted if entry is None else replace(counted, total=max(counted.total, entry.trial_count))

@@ -20,7 +20,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from jobtable.systems.sweeps.descriptions import told_apart_by
+from jobtable.systems.sweeps.parameters import required_in_json
 from jobtable.systems.sweeps.samplers import Direction
 
 _Epoch: TypeAlias = Annotated[int, Field(ge=1)]
@@ -30,7 +30,7 @@ Peers: TypeAlias = Literal["earlier", "now"]
 class _Stopper(BaseModel):
     """What every stopper has."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=told_apart_by("name"))
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=required_in_json("name"))
 
     first_epoch: _Epoch = 1
     """The first rung."""

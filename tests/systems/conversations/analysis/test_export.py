@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtable.errors import JobtableError, ValueRefusedError
-from jobtable.systems.conversations.analysis.export import (
+from jobtable.systems.conversations.analysis.polis_export import (
     Comment,
-    Export,
+    PolisExport,
     Vote,
     parse_export,
     read_export,
@@ -32,7 +32,7 @@ def test_comments_come_by_id_and_the_last_vote_counts() -> None:
     assert export.comments == (Comment(3, "first", 1), Comment(7, "Two, quoted\nlines", -1))
     assert export.votes == (Vote(3, "a", -1), Vote(7, "b", 0))
     assert export.unknown_votes == 1
-    assert export.without_moderated_out() == Export((Comment(3, "first", 1),), (Vote(3, "a", -1),), 1)
+    assert export.without_moderated_out() == PolisExport((Comment(3, "first", 1),), (Vote(3, "a", -1),), 1)
 
 
 def test_other_names_of_the_columns_are_understood() -> None:
@@ -91,7 +91,7 @@ texts = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40).map
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, comments: dict[int, tuple[str, int]], votes: dict[tuple[int, str], int]
 ) -> None:
-    export = Export(
+    export = PolisExport(
         tuple(Comment(number, *rest) for number, rest in sorted(comments.items())),
         tuple(Vote(*where, value) for where, value in sorted(votes.items()) if where[0] in comments),
     )

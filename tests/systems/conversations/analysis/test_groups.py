@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from jobtable.systems.conversations.analysis import groups
-from jobtable.systems.conversations.analysis.arrays import Floats
-from jobtable.systems.conversations.analysis.export import Vote
 from jobtable.systems.conversations.analysis.groups import UNGROUPED, group_voters
 from jobtable.systems.conversations.analysis.kmeans import Points, cluster
+from jobtable.systems.conversations.analysis.numerics import Floats
+from jobtable.systems.conversations.analysis.polis_export import Vote
 from jobtable.systems.conversations.analysis.votes import vote_matrix
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, pdist
 
-from jobtable.systems.conversations.analysis.arrays import Flags, Floats, Integers
-from jobtable.systems.conversations.analysis.threads import in_one_thread
+from jobtable.systems.conversations.analysis.numerics import Flags, Floats, Integers, in_one_thread
 
 NO_CLUSTER = -1
 _SMALLER_BY = 3

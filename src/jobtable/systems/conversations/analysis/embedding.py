@@ -12,9 +12,8 @@ from sklearn.utils.extmath import randomized_svd
 
 from jobtable.errors import ValueRefusedError
 from jobtable.system import current_path
-from jobtable.systems.conversations.analysis.arrays import Floats
-from jobtable.systems.conversations.analysis.threads import in_one_thread
-from jobtable.systems.conversations.analysis.words import words_of
+from jobtable.systems.conversations.analysis.keywords import words_of
+from jobtable.systems.conversations.analysis.numerics import Floats, in_one_thread
 
 Embed: TypeAlias = Callable[[Sequence[str]], Any]
 """Any function from texts to an array with a row for each of them."""

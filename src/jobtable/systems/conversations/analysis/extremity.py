@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobtable.systems.conversations.analysis.arrays import Floats
 from jobtable.systems.conversations.analysis.groups import OpinionGroups
+from jobtable.systems.conversations.analysis.numerics import Floats
 from jobtable.systems.conversations.analysis.votes import VoteMatrix
 
 GROUP_DIVERGENCE = "group_divergence"

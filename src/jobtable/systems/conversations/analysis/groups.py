@@ -9,9 +9,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 from sklearn.metrics import silhouette_score
 
-from jobtable.systems.conversations.analysis.arrays import Flags, Floats, Integers
 from jobtable.systems.conversations.analysis.kmeans import Clusters, Points, cluster
-from jobtable.systems.conversations.analysis.threads import in_one_thread
+from jobtable.systems.conversations.analysis.numerics import Flags, Floats, Integers, in_one_thread
 from jobtable.systems.conversations.analysis.votes import VoteMatrix
 
 UNGROUPED = -1

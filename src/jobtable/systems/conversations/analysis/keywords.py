@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobtable.systems.conversations.analysis.words import words_of
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 _MOST_WORDS = 10
 _WORDS_IN_A_NAME = 3
+_APOSTROPHE = "\u2019"  # as word processors write it
+_WORD = re.compile(rf"[^\W\d_](?:[\w'{_APOSTROPHE}-]*\w)?")
+_FRAGMENTS = frozenset({"don", "doesn", "isn", "aren", "won", "ll", "ve", "re", "didn", "wouldn", "couldn", "shouldn"})
 
 
 @dataclass(frozen=True)
@@ -68,3 +72,13 @@ def _same_stem(one: str, other: str) -> bool:
     return (
         len(shorter) > 2 and longer.startswith(shorter[: max(3, len(shorter) - 1)]) and len(longer) - len(shorter) < 5
     )
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text that carry meaning, in lower case: none that only hold English sentences together."""
+    found = (match.group().lower().replace(_APOSTROPHE, "'").removesuffix("'s") for match in _WORD.finditer(text))
+    return [word for word in found if len(word) > 1 and not _is_empty(word)]
+
+
+def _is_empty(word: str) -> bool:
+    return word in ENGLISH_STOP_WORDS or word.partition("'")[0] in ENGLISH_STOP_WORDS | _FRAGMENTS

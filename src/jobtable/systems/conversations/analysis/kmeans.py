@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from jobtable.systems.conversations.analysis.arrays import Floats, Integers
+from jobtable.systems.conversations.analysis.numerics import Floats, Integers
 
 _STILL = 0.01
 """Centres that move less have come to rest."""

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
-from jobtable.systems.conversations.analysis.arrays import Floats, Integers
-from jobtable.systems.conversations.analysis.threads import in_one_thread
+from jobtable.systems.conversations.analysis.numerics import Floats, Integers, in_one_thread
 
 NEIGHBOURS = 8
 _DECIMALS = 6

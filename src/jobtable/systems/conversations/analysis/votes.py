@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobtable.systems.conversations.analysis.arrays import Flags, Floats, Integers
-from jobtable.systems.conversations.analysis.export import Vote
+from jobtable.systems.conversations.analysis.numerics import Flags, Floats, Integers
+from jobtable.systems.conversations.analysis.polis_export import Vote
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,15 @@ from jobtable.systems.conversations.entities import (
     JobResult,
     TopicName,
 )
-from jobtable.systems.conversations.web.dependencies import TheConversations
+from jobtable.systems.conversations.service import Conversations
 from jobtable.web.api.bodies import NewestFirst, Written
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 
 router = api_router("conversations")
 
+TheConversations = Annotated[Conversations, service(Conversations)]
 R = TypeVar("R", bound=JobResult)
 ConversationId = Annotated[str, path_id("bg2018")]
 _MOST_RESULTS = 1000

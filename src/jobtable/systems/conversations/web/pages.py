@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from jobtable.app import Services
 from jobtable.errors import NotFoundError, ObjectNotFoundError
 from jobtable.jobs.stored.fields import Status
-from jobtable.systems.conversations.analysis.export import parse_comments
+from jobtable.systems.conversations.analysis.polis_export import parse_comments
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
-from jobtable.systems.conversations.comparison import compare_runs
 from jobtable.systems.conversations.entities import ConversationRun
-from jobtable.systems.conversations.pipeline import Stage
-from jobtable.systems.conversations.runs import ConversationRuns, Run, RunSettings
+from jobtable.systems.conversations.pipeline import PipelineStage
+from jobtable.systems.conversations.run_comparison import compare_runs
+from jobtable.systems.conversations.runs import ConversationRuns, Deleted, Run, RunSettings
 from jobtable.systems.conversations.web.api import ConversationId
 from jobtable.web.api.bodies import Body, Id
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
+from jobtable.web.dependencies import CallerOf, PageOf, Paging, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
@@ -28,11 +28,7 @@ RunId = Annotated[str, path_id("5e0c-run")]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 
 
-async def _runs(services: AllServices) -> ConversationRuns:
-    return services.get(ConversationRuns)
-
-
-TheRuns = Annotated[ConversationRuns, Depends(_runs)]
+TheRuns = Annotated[ConversationRuns, service(ConversationRuns)]
 
 
 class NewRun(Body):
@@ -50,7 +46,7 @@ class NewRun(Body):
 class AnotherRun(Body):
     """From which stage on a run is to be made again."""
 
-    first: Stage
+    first: PipelineStage
     seed: Seed | None = None
     new_run_id: Id | None = None
 
@@ -61,14 +57,7 @@ class RunView(BaseModel):
     record: ConversationRun
     status: Status
     progress: float
-    stages: dict[Stage, Job]
-
-
-class DeletedView(BaseModel):
-    """What the deletion of a run took away."""
-
-    results: int
-    items: int
+    stages: dict[PipelineStage, Job]
 
 
 def _view(run: Run) -> RunView:
@@ -113,9 +102,9 @@ def delete_run(
     runs: TheRuns,
     caller: CallerOf,
     stop: Annotated[bool, Query(description="If it runs: cancel it first, and wait for its workers.")] = False,
-) -> DeletedView:
+) -> Deleted:
     """Take a run away with everything it stored. Refused while it runs."""
-    return DeletedView.model_validate(runs.delete(run_id, stop=stop, by=caller.name), from_attributes=True)
+    return runs.delete(run_id, stop=stop, by=caller.name)
 
 
 @router.get("/conversations/{conversation_id}/runs")

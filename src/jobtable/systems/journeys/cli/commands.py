@@ -17,17 +17,17 @@ from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chos
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
 from jobtable.settings import Settings
-from jobtable.systems.journeys.cli import files, records
-from jobtable.systems.journeys.cli.records import JourneyId
+from jobtable.systems.journeys.cli import archives, details
+from jobtable.systems.journeys.cli.details import JourneyId
 from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefinition
 from jobtable.systems.journeys.example.catalogue import create_catalogue
-from jobtable.systems.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
+from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
 from jobtable.systems.journeys.service import CompleteJourney, Journeys
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 
 app = new_group()
-for _name, _command in {**records.COMMANDS, **files.COMMANDS}.items():
+for _name, _command in {**details.COMMANDS, **archives.COMMANDS}.items():
     app.command(_name)(_command)
 
 OnlySubmit = Annotated[
@@ -81,7 +81,7 @@ def create(
             priority=priority,
             created_by=settings.user,
             oda_component_type="PRODUCTCATALOG",
-            source=Source(schema_id=source.stem, schema_name=source.name),
+            source=JourneySource(schema_id=source.stem, schema_name=source.name),
             configuration=JourneyConfiguration(timeout=timeout),
             parameters={"source": str(source.absolute()), "batchRows": batch_rows},
             created_at=now,

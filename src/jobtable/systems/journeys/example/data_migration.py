@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobtable.systems.journeys.example.documents import Checksum, TableMapping, read_lines, to_line
-from jobtable.systems.journeys.example.rule_texts import read_rules
-from jobtable.systems.journeys.example.source import Source, open_source
+from jobtable.systems.journeys.example.rule_book import read_rules
+from jobtable.systems.journeys.example.source_database import SourceDatabase, open_source
 from jobtable.systems.journeys.parts import RuleType
 from jobtable.systems.journeys.stage import Stage
 
@@ -37,7 +37,7 @@ class DataMigration(Stage):
                     self.save(done, percent=100 * done["total"] / total)
                 self.log_info(f"extracted {entry['table']}", batches=done["batch"])
 
-    def _extract_batch(self, source: Source, mapping: TableMapping, done: dict[str, Any], size: int) -> bool:
+    def _extract_batch(self, source: SourceDatabase, mapping: TableMapping, done: dict[str, Any], size: int) -> bool:
         """Write the next batch of a table, and move the position behind it; False when there is none."""
         rows, last = source.rows(mapping.table, mapping.columns, after=done["after"], limit=size)
         if not rows:

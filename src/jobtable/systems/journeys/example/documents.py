@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from jobtable.systems.journeys.example.rule_texts import interpret
+from jobtable.systems.journeys.example.rule_book import interpret
 
 _MODULUS = 1 << 256
 

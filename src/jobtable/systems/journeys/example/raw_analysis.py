@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobtable.systems.journeys.example.source import Source, open_source
+from jobtable.systems.journeys.example.source_database import SourceDatabase, open_source
 from jobtable.systems.journeys.stage import Stage
 
 
@@ -38,7 +38,7 @@ class RawAnalysis(Stage):
         self.results["relationships"] = relationships
         self.report("Relationships", summary=f"{len(relationships)} relationships", results=relationships)
 
-    def _inferred(self, source: Source, table: dict[str, Any]) -> list[dict[str, Any]]:
+    def _inferred(self, source: SourceDatabase, table: dict[str, Any]) -> list[dict[str, Any]]:
         """Columns that are named as the primary key of another table is, and hold nothing but its values."""
         found = []
         for other in self.results["schema"]:

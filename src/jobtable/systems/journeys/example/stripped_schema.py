@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobtable.systems.journeys.example.rule_texts import read_rules
+from jobtable.systems.journeys.example.rule_book import read_rules
 from jobtable.systems.journeys.parts import RuleType
 from jobtable.systems.journeys.stage import Stage
 

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from jobtable.errors import ValueRefusedError
-from jobtable.systems.journeys.example.rule_texts import RuleBook, read_rules
+from jobtable.systems.journeys.example.rule_book import RuleBook, read_rules
 from jobtable.systems.journeys.parts import RuleType
 from jobtable.systems.journeys.stage import Stage
 

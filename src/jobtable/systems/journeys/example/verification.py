@@ -10,8 +10,8 @@ from typing import Any
 from jobtable.errors import ValueRefusedError
 from jobtable.systems.journeys.example.data_migration import mappings_of
 from jobtable.systems.journeys.example.documents import Checksum, read_lines, to_line
-from jobtable.systems.journeys.example.rule_texts import read_rules
-from jobtable.systems.journeys.example.source import open_source
+from jobtable.systems.journeys.example.rule_book import read_rules
+from jobtable.systems.journeys.example.source_database import open_source
 from jobtable.systems.journeys.parts import ReportType, RuleType
 from jobtable.systems.journeys.stage import Stage
 

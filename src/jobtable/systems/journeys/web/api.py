@@ -19,19 +19,19 @@ from jobtable.systems.journeys.entities import (
     SecondBrainRule,
     StageDefinition,
 )
-from jobtable.systems.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
-from jobtable.systems.journeys.service import CompleteJourney
-from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
-from jobtable.systems.journeys.web.dependencies import TheJourneys
+from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
+from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
+from jobtable.systems.journeys.service import CompleteJourney, Journeys
 from jobtable.web.api.bodies import Body, Id, NewestFirst, Written
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
 router = api_router("journeys")
 creation = api_router("journeys", CreationRoute)
 
+TheJourneys = Annotated[Journeys, service(Journeys)]
 JourneyId = Annotated[str, path_id("JRN-ABC123456789")]
 StageId = Annotated[str, path_id("raw_analysis")]
 
@@ -65,7 +65,7 @@ class NewJourney(Body):
     priority: Priority = Priority.MEDIUM
     created_by: str = Field(examples=["data_team"])
     oda_component_type: str = Field(examples=["PRODUCTCATALOG"])
-    source: Source = Field(examples=[{"schema_id": "schema-001", "schema_name": "Legacy Product Database"}])
+    source: JourneySource = Field(examples=[{"schema_id": "schema-001", "schema_name": "Legacy Product Database"}])
     configuration: JourneyConfiguration = JourneyConfiguration()
     parameters: dict[str, Any] | None = Field(
         None,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 
 from jobtable.errors import ObjectNotFoundError
-from jobtable.systems.journeys.records import ExecutionRecords
-from jobtable.systems.journeys.reports import OWN_MEMBERS
+from jobtable.store.changes import Change
+from jobtable.systems.journeys.entities import Journey, journeys
+from jobtable.systems.journeys.execution_records import ExecutionRecords
+from jobtable.systems.journeys.running.step_reports import OWN_MEMBERS
 from jobtable.systems.journeys.service import Journeys
 from jobtable.web.dependencies import AllServices, JobId, path_id
+from jobtable.web.events import LiveTopics, id_in
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
@@ -79,3 +83,14 @@ def _sections(services: AllServices, record: Any) -> dict[str, Any] | None:
     except ObjectNotFoundError:
         return None
     return {name: said for name, said in report.items() if name not in OWN_MEMBERS and said not in (None, "", [], {})}
+
+
+def _topics_of(change: Change) -> Iterator[str]:
+    """journeys: every change; journey:ID: a journey and everything under it."""
+    yield "journeys"
+    yield f"journey:{id_in(change.new_item or change.old_item or {})}"
+
+
+TOPICS = LiveTopics(
+    (journeys,), _topics_of, ("journeys",), {"journey": lambda journey_id: Journey.key(journey_id=journey_id)}
+)

@@ -7,25 +7,24 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import FileResponse
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.background import BackgroundTask
 
 from jobtable.errors import NotFoundError
 from jobtable.objects.store import Readable, chunks
-from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
+from jobtable.systems.journeys.archives.restore import Existing, Imported
 from jobtable.systems.journeys.entities import JobReport, Journey, SecondBrainRule
+from jobtable.systems.journeys.execution_records import ExecutionRecords
 from jobtable.systems.journeys.parts import ReportType, RuleStatus
-from jobtable.systems.journeys.records import ExecutionRecords
-from jobtable.systems.journeys.restore import Existing
 from jobtable.systems.journeys.rules import add_rule, change_rule_status
 from jobtable.systems.journeys.runner import JourneyRunner
-from jobtable.systems.journeys.web.api import JourneyId, StageId
-from jobtable.systems.journeys.web.dependencies import TheJourneys
+from jobtable.systems.journeys.web.api import JourneyId, StageId, TheJourneys
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheStore, path_id
+from jobtable.web.dependencies import CallerOf, JobId, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
 from jobtable.web.limits import takes_file
@@ -38,21 +37,9 @@ _EXECUTION = "/journeys/{journey_id}/stages/{stage_id}/executions/{job_id}"
 _ZIP = "application/zip"
 
 
-async def _runner(services: AllServices) -> JourneyRunner:
-    return services.get(JourneyRunner)
-
-
-async def _records(services: AllServices) -> ExecutionRecords:
-    return services.get(ExecutionRecords)
-
-
-async def _backups(services: AllServices) -> JourneyBackups:
-    return services.get(JourneyBackups)
-
-
-TheRunner = Annotated[JourneyRunner, Depends(_runner)]
-TheRecords = Annotated[ExecutionRecords, Depends(_records)]
-TheBackups = Annotated[JourneyBackups, Depends(_backups)]
+TheRunner = Annotated[JourneyRunner, service(JourneyRunner)]
+TheRecords = Annotated[ExecutionRecords, service(ExecutionRecords)]
+TheBackups = Annotated[JourneyBackups, service(JourneyBackups)]
 
 
 class NewReport(Body):
@@ -68,16 +55,6 @@ class RuleChange(Body):
     """Whether a rule is in use from now on."""
 
     status: RuleStatus
-
-
-class ImportView(BaseModel):
-    """What an import has done."""
-
-    journey_id: str
-    items: int
-    objects: int
-    removed_items: int
-    removed_objects: int
 
 
 @router.post("/journeys/{journey_id}/run")
@@ -241,15 +218,14 @@ async def import_journey(
     request: Request,
     backups: TheBackups,
     existing: Annotated[Existing, Query(description="What to do where the journey is there.")] = Existing.REFUSE,
-) -> ImportView:
+) -> Imported:
     """Store what an exported file holds, after all of it was checked. The same request again finishes it."""
 
-    def import_from(body: Readable) -> ImportView:
+    def import_from(body: Readable) -> Imported:
         with tempfile.TemporaryDirectory(prefix="jobtable-import-") as folder:
             path = Path(folder) / "the file"  # so it is called where something is wrong with it
             with path.open("wb") as kept:
                 kept.writelines(chunks(body))
-            done = backups.import_journey_complete(path, existing)
-        return ImportView.model_validate(done, from_attributes=True)
+            return backups.import_journey_complete(path, existing)
 
     return await take(request, import_from)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from jobtable.app import Services
+from jobtable.cli.completion import MOST, completed
 from jobtable.cli.groups import new_group
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.opening import services_of
@@ -17,7 +22,6 @@ from jobtable.cli.server_workers import ServerWorkers
 from jobtable.errors import NotFoundError
 from jobtable.jobs.stored.fields import Status
 from jobtable.settings import Settings
-from jobtable.systems.sweeps.cli.export import SweepId, export
 from jobtable.systems.sweeps.cli.table import counts, follow, params_text
 from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.samplers import Optuna
@@ -25,6 +29,13 @@ from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
 
 app = new_group()
+
+
+def _ids(services: Services) -> Iterator[str]:
+    return (sweep.job_id for sweep in services.get(Sweeps).list_sweeps().take(MOST))
+
+
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.", autocompletion=completed(_ids))]
 
 Workers = Annotated[
     int, typer.Option("--workers", "-w", min=0, help="Start so many workers here, and stay until the sweep has ended.")
@@ -65,7 +76,7 @@ def run(
     Example:
         jobtable sweeps run sweep.yaml --workers 2
     """
-    from jobtable.systems.sweeps.file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
+    from jobtable.systems.sweeps.sweep_file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
 
     sweep = read_sweep(file)
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds, creates=True)
@@ -196,7 +207,25 @@ def best(
     print_list(found, _row, as_json=as_json, empty="")
 
 
-app.command()(export)
+@app.command()
+def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """Print every trial by number, as CSV with a column for each parameter, or as JSON.
+
+    In CSV text stands as it is, all other values as JSON; of a parameter that a trial does not have, nothing.
+
+    \b
+    Example:
+        jobtable sweeps export 6f1c1ad0 > trials.csv
+    """
+    with open_services(store, objects) as services:
+        if as_json:
+            print_json(list(services.get(Sweeps).list_trials(sweep_id)))
+            return
+        names = services.get(Sweeps).get_definition(sweep_id).space.names
+        rows = csv.writer(sys.stdout, lineterminator="\n")
+        rows.writerow(["number", "job_id", "status", "value", *(f"params.{name}" for name in names), "message"])
+        for trial in services.get(Sweeps).list_trials(sweep_id):
+            rows.writerow(_export_row(trial, names))
 
 
 @app.command()
@@ -251,9 +280,8 @@ def _go_on(services: Services, sweep_id: str, working: LocalWorkers | ServerWork
 
 def _needed_by(sweep: Sweep) -> list[str]:
     """The modules that every trial or planning needs: imported once, they make each start fast."""
-    optuna = ["jobtable.systems.sweeps.ask_and_tell"] if isinstance(sweep.sampler, Optuna) else []
+    optuna = ["jobtable.systems.sweeps.optuna_samplers"] if isinstance(sweep.sampler, Optuna) else []
     return [
-        "jobtable.systems.sweeps.planning",
         "jobtable.systems.sweeps.running",
         *optuna,
         sweep.task.partition(":")[0],
@@ -306,3 +334,12 @@ def _entry_row(entry: SweepEntry) -> dict[str, Any]:
         "objective": f"{entry.direction} {entry.objective}",
         "trials": entry.trial_count,
     }
+
+
+def _export_row(trial: TrialResult, names: list[str]) -> list[Any]:
+    params = [_cell(trial.params[name]) if name in trial.params else None for name in names]
+    return [trial.number, trial.job_id, trial.status, trial.value, *params, first_line(trial.message)]
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -48,5 +48,5 @@ PART = DemoPart(
     f"/sweeps/{_SWEEP}",
     _start_sweep,
     _look_at_sweep,
-    ("jobtable.systems.sweeps.demo.training", "jobtable.systems.sweeps.ask_and_tell"),
+    ("jobtable.systems.sweeps.demo.training", "jobtable.systems.sweeps.optuna_samplers"),
 )

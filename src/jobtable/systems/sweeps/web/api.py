@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from jobtable.jobs.stored.entities import Job, JobMetric
@@ -16,7 +16,7 @@ from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.api.routers import api_router
-from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
+from jobtable.web.dependencies import CallerOf, PageOf, Paging, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
@@ -27,11 +27,7 @@ SweepId = Annotated[str, path_id("9b2d-sweep")]
 Most = Annotated[int, Query(ge=1, le=1000)]
 
 
-async def _sweeps(services: AllServices) -> Sweeps:
-    return services.get(Sweeps)
-
-
-TheSweeps = Annotated[Sweeps, Depends(_sweeps)]
+TheSweeps = Annotated[Sweeps, service(Sweeps)]
 
 
 class NewSweep(Body):

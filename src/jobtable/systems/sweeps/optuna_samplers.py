@@ -17,7 +17,7 @@ from typing import Any
 
 from jobtable.errors import TaskError
 from jobtable.systems.sweeps.parameters import Choice, FloatRange, IntRange, Params, Value
-from jobtable.systems.sweeps.samplers import Ended, Proposal, Question
+from jobtable.systems.sweeps.samplers import EndedTrial, Proposal, TrialRequest
 from jobtable.systems.sweeps.space import Space
 
 try:
@@ -48,7 +48,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _STATES = {"completed": TrialState.COMPLETE, "stopped": TrialState.PRUNED, "failed": TrialState.FAIL}
 
 
-def propose(name: str, options: Mapping[str, Any], question: Question) -> list[Proposal]:
+def propose(name: str, options: Mapping[str, Any], question: TrialRequest) -> list[Proposal]:
     """The next generation of trials, as the sampler of that name in Optuna asks for it."""
     with _quiet():
         storage = optuna.storages.InMemoryStorage()
@@ -74,7 +74,7 @@ def _asked(study: optuna.Study, storage: optuna.storages.BaseStorage, study_id: 
     return Proposal(params, {key: value for key, value in noted.items() if value})
 
 
-def _sampler(name: str, options: Mapping[str, Any], question: Question) -> optuna.samplers.BaseSampler:
+def _sampler(name: str, options: Mapping[str, Any], question: TrialRequest) -> optuna.samplers.BaseSampler:
     if (problem := find_problem(name, options)) is not None:
         raise TaskError(problem)
     part = "all" if name in _ONE_SEQUENCE else question.first_number
@@ -118,7 +118,7 @@ def _is_of(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind]) and (kind == "bool" or not isinstance(value, bool))
 
 
-def _told(ended: Ended, space: Space) -> FrozenTrial:
+def _told(ended: EndedTrial, space: Space) -> FrozenTrial:
     parameters = {name: space.root[name] for name in ended.params}
     return optuna.create_trial(
         state=_STATES[ended.ending],
@@ -134,7 +134,7 @@ def _last(reports: Mapping[int, float]) -> float | None:
     return reports[max(reports)] if reports else None
 
 
-def _memory_of_study(question: Question) -> Params:
+def _memory_of_study(question: TrialRequest) -> Params:
     """What the sampler has noted on the study by the last trial."""
     return dict(question.ended[-1].memory.get("study", {})) if question.ended else {}
 

@@ -16,8 +16,8 @@ from jobtable.clock import Clock
 from jobtable.errors import ValueRefusedError, kind_and_text
 from jobtable.objects import ObjectStore
 from jobtable.systems.journeys.entities import JobExecution, JobReport
-from jobtable.systems.journeys.locations import DEFAULT_BUCKETS, Place, location
-from jobtable.systems.journeys.parts import ExecutionStatus, ReportMetrics, ReportType, StepRun
+from jobtable.systems.journeys.locations import DEFAULT_BUCKETS, ExecutionFolder, location
+from jobtable.systems.journeys.parts import JobExecutionStatus, ReportMetrics, ReportType, StepRun
 
 ENGINE_REPORTS = {
     ReportType.SUMMARY: "job_summary",
@@ -34,7 +34,7 @@ _MUCH_LOGGING_PER_SECOND = 1_000
 
 
 @dataclass(frozen=True)
-class Content:
+class ReportContent:
     """What a report says, by section."""
 
     type: ReportType
@@ -59,7 +59,7 @@ class Content:
 class ReportDraft:
     """A report on its way to object storage: its content is on disk as soon as it is given."""
 
-    def __init__(self, name: str, report_id: str, content: Content, clock: Clock) -> None:
+    def __init__(self, name: str, report_id: str, content: ReportContent, clock: Clock) -> None:
         self._name = name
         self._report_id = report_id
         self._content = content
@@ -80,7 +80,7 @@ class ReportDraft:
         self._write(", ", {"executionSummary": about, "generatedAt": now})
         self._file.write(b"}\n")
         self._file.seek(0)
-        place = Place(execution.journey_id, execution.stage_id, execution.job_id)
+        place = ExecutionFolder(execution.journey_id, execution.stage_id, execution.job_id)
         with self._file:
             info = objects.put(place.report(self._name, run), self._file)
         buckets = execution.s3_config or DEFAULT_BUCKETS
@@ -138,17 +138,17 @@ def execution_summary(execution: JobExecution) -> dict[str, Any]:
         "executionNumber": execution.execution_number,
         "status": execution.status,
         "startTime": execution.start_time,
-        "stepsCompleted": sum(step.status is ExecutionStatus.COMPLETED for step in execution.steps),
+        "stepsCompleted": sum(step.status is JobExecutionStatus.COMPLETED for step in execution.steps),
         "stepsTotal": len(execution.steps),
     }
 
 
-def engine_reports(execution: JobExecution) -> Iterator[Content]:
+def engine_reports(execution: JobExecution) -> Iterator[ReportContent]:
     """The summary, the performance and the timeline of an execution, from the records of its steps."""
     seconds = sum(step.duration or 0.0 for step in execution.steps)
     done = f"{len(execution.steps)} steps in {seconds:.1f} seconds"
     errors = execution.metrics.error_count
-    yield Content(
+    yield ReportContent(
         ReportType.SUMMARY,
         f"Summary of {execution.stage_id}",
         f"{done}, {errors} errors, {execution.metrics.warning_count} warnings",
@@ -158,7 +158,7 @@ def engine_reports(execution: JobExecution) -> Iterator[Content]:
             "logs": execution.metrics.model_dump(by_alias=True),
         },
     )
-    yield Content(
+    yield ReportContent(
         ReportType.PERFORMANCE,
         f"Performance of {execution.stage_id}",
         f"{done}; slowest: {_slowest(execution.steps)}",
@@ -168,12 +168,14 @@ def engine_reports(execution: JobExecution) -> Iterator[Content]:
             "recommendations": _recommendations(execution, seconds),
         },
     )
-    yield Content(ReportType.TIMELINE, f"Timeline of {execution.stage_id}", done, {"timeline": _timeline(execution)})
+    yield ReportContent(
+        ReportType.TIMELINE, f"Timeline of {execution.stage_id}", done, {"timeline": _timeline(execution)}
+    )
 
 
-def error_analysis(execution: JobExecution, step_id: str, error: BaseException, trace: str) -> Content:
+def error_analysis(execution: JobExecution, step_id: str, error: BaseException, trace: str) -> ReportContent:
     """What is known of a failure: the step, the error, and what was done before it."""
-    return Content(
+    return ReportContent(
         ReportType.ERROR_ANALYSIS,
         f"Failure of {execution.stage_id} in {step_id}",
         kind_and_text(error)[:500],

@@ -98,7 +98,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class Contents:
+class ArchiveContents:
     """What goes into a file."""
 
     journey_id: str
@@ -140,7 +140,7 @@ class Archive:
         return self.members.open(entry.name)
 
 
-def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: Callable[[], None]) -> Exported:
+def write_archive(path: Path, contents: ArchiveContents, objects: ObjectStore, check: Callable[[], None]) -> Exported:
     """Write a file, which is there as a whole or not at all; not if `check` raises when everything is read.
 
     Like everything that Jobtable stores in files, it is readable by its user alone.

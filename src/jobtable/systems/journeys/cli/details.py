@@ -13,22 +13,22 @@ from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_
 from jobtable.cli.output import first_of, print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
 from jobtable.systems.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
-from jobtable.systems.journeys.parts import LogLevel, ReportType, RuleStatus
-from jobtable.systems.journeys.records import ExecutionRecords
+from jobtable.systems.journeys.execution_records import ExecutionRecords
+from jobtable.systems.journeys.parts import LogEntryLevel, ReportType, RuleStatus
 from jobtable.systems.journeys.rules import applicable
 from jobtable.systems.journeys.service import Journeys
 
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage.")]
 _LINES = 100
-_COLOURS = {LogLevel.ERROR: "red", LogLevel.WARNING: "yellow", LogLevel.DEBUG: "dim"}
+_COLOURS = {LogEntryLevel.ERROR: "red", LogEntryLevel.WARNING: "yellow", LogEntryLevel.DEBUG: "dim"}
 
 
 def logs(
     journey_id: JourneyId,
     stage: Stage = None,
     step: Annotated[str | None, typer.Option("--step", metavar="STEP", help="Only of this step.")] = None,
-    level: Annotated[LogLevel | None, typer.Option("--level", help="Only this level.")] = None,
+    level: Annotated[LogEntryLevel | None, typer.Option("--level", help="Only this level.")] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Every line, from object storage, in place of those worth a quick look.")
     ] = False,
@@ -57,7 +57,7 @@ def logs(
         _refuse_unknown(step, executions, journey_id)
         of_execution = _full if full else _recent
         every = (line for execution in executions for line in of_execution(services, execution, step))
-        lines = (line for line in every if level in (None, LogLevel(line["level"].lower())))
+        lines = (line for line in every if level in (None, LogEntryLevel(line["level"].lower())))
         if full and limit is None:
             _print_all(lines, as_json=as_json)
         else:
@@ -117,7 +117,7 @@ def _print_line(line: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json_line(line)
         return
-    level = LogLevel(line["level"].lower())
+    level = LogEntryLevel(line["level"].lower())
     details = f"  {line['details']}" if line.get("details") else ""
     text = f"{line['timestamp']} {line['level']:7} {line['step_id']}: {line['message']}{details}"
     print_text(text, _COLOURS.get(level, ""))

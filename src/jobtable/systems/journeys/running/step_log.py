@@ -18,7 +18,7 @@ from jobtable.model.plain_values import wire_form
 from jobtable.objects import ObjectInfo, ObjectStore
 from jobtable.systems.journeys.entities import JobExecution, LogEntry
 from jobtable.systems.journeys.locations import DEFAULT_BUCKETS, location
-from jobtable.systems.journeys.parts import LogCounts, LogLevel
+from jobtable.systems.journeys.parts import LogCounts, LogEntryLevel
 
 RECENT_LINES = 100
 """How many of a step's last lines the catalogue has."""
@@ -27,16 +27,16 @@ NOTED_LINES = 100
 LONGEST_MESSAGE = 1_000
 """Longer messages are cut in the catalogue; the full log has them whole."""
 _IN_MEMORY = 1 << 20
-_NOTED = {LogLevel.WARNING, LogLevel.ERROR}
+_NOTED = {LogEntryLevel.WARNING, LogEntryLevel.ERROR}
 _TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 @dataclass(frozen=True)
-class Line:
+class NotedLine:
     """A line as the catalogue has it."""
 
     number: int
-    level: LogLevel
+    level: LogEntryLevel
     message: str
     timestamp: datetime
     source: str | None
@@ -50,9 +50,9 @@ class StepLog:
         self._job_id = job_id
         self._step_id = step_id
         self._file: IO[bytes] | None = None
-        self._recent: deque[Line] = deque(maxlen=RECENT_LINES)
-        self._noted: list[Line] = []
-        self._levels: Counter[LogLevel] = Counter()
+        self._recent: deque[NotedLine] = deque(maxlen=RECENT_LINES)
+        self._noted: list[NotedLine] = []
+        self._levels: Counter[LogEntryLevel] = Counter()
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +65,7 @@ class StepLog:
         return self._levels.total()
 
     def write(
-        self, level: LogLevel, message: str, at: datetime, *, source: str | None = None, details: Mapping[str, Any]
+        self, level: LogEntryLevel, message: str, at: datetime, *, source: str | None = None, details: Mapping[str, Any]
     ) -> None:
         """Take a line."""
         plain = to_jsonable_python(dict(details), fallback=repr, inf_nan_mode="strings")
@@ -84,14 +84,14 @@ class StepLog:
         """Begin with the first lines of a log that was stored before: those that the step has kept."""
         for entry in islice(read_lines(objects, key), lines):
             at = datetime.strptime(entry["timestamp"], _TIMESTAMP).replace(tzinfo=UTC)
-            self._append(entry, LogLevel[entry["level"]], at)
+            self._append(entry, LogEntryLevel[entry["level"]], at)
 
-    def _append(self, entry: dict[str, Any], level: LogLevel, at: datetime) -> None:
+    def _append(self, entry: dict[str, Any], level: LogEntryLevel, at: datetime) -> None:
         if self._file is None:
             self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the log
         self._file.write(b",\n" if self._levels else b"[\n")
         self._file.write(json.dumps(entry, ensure_ascii=False).encode("utf-8", "backslashreplace"))
-        line = Line(len(self), level, _cut(entry["message"]), at, entry.get("source"), _small(entry["details"]))
+        line = NotedLine(len(self), level, _cut(entry["message"]), at, entry.get("source"), _small(entry["details"]))
         self._levels[level] += 1
         if len(self._recent) == RECENT_LINES and self._recent[0].level in _NOTED and len(self._noted) < NOTED_LINES:
             self._noted.append(self._recent[0])
@@ -101,13 +101,13 @@ class StepLog:
         """How many lines of each level there are."""
         return LogCounts(
             total_logs=len(self),
-            error_count=self._levels[LogLevel.ERROR],
-            warning_count=self._levels[LogLevel.WARNING],
-            info_count=self._levels[LogLevel.INFO],
-            debug_count=self._levels[LogLevel.DEBUG],
+            error_count=self._levels[LogEntryLevel.ERROR],
+            warning_count=self._levels[LogEntryLevel.WARNING],
+            info_count=self._levels[LogEntryLevel.INFO],
+            debug_count=self._levels[LogEntryLevel.DEBUG],
         )
 
-    def catalogue(self) -> list[Line]:
+    def catalogue(self) -> list[NotedLine]:
         """The lines worth a quick look, oldest first: the last ones, and the first warnings and errors before them."""
         return [*self._noted, *self._recent]
 

@@ -12,11 +12,11 @@ from jobtable.jobs.engine import Jobs
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobExecution, JobReport
-from jobtable.systems.journeys.locations import Kind, Place, key_of, parse_key
+from jobtable.systems.journeys.locations import ExecutionFolder, ObjectKind, key_of, parse_key
 from jobtable.systems.journeys.parts import ReportType
-from jobtable.systems.journeys.reports import Content, ReportDraft, execution_summary
+from jobtable.systems.journeys.running.step_log import read_lines
+from jobtable.systems.journeys.running.step_reports import ReportContent, ReportDraft, execution_summary
 from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.journeys.step_log import read_lines
 
 
 class ExecutionRecords:
@@ -42,7 +42,7 @@ class ExecutionRecords:
         The steps that are finished have a log; for the latest lines, `Journeys.list_recent_job_logs` is enough.
         """
         execution = self._execution(journey_id, stage_name, job_id)
-        place = Place(journey_id, stage_name, job_id)
+        place = ExecutionFolder(journey_id, stage_name, job_id)
         runs = [run for run in execution.steps if step_name in (None, run.step_id)]
         if not runs and step_name is not None:
             raise NotFoundError(f"execution {job_id} of {stage_name} has no step {step_name}")
@@ -92,7 +92,7 @@ class ExecutionRecords:
         execution = self._journeys.get_execution(job_id)
         if execution.journey_id != journey_id:
             raise ValueRefusedError(f"job {job_id} belongs to journey {execution.journey_id}, not {journey_id}")
-        told = Content(report_type, title, summary, content)
+        told = ReportContent(report_type, title, summary, content)
         name = f"{report_type.value}-{self._clock.now():%Y%m%dT%H%M%S%f}"
         report_id = f"{job_id}_{name}"
         if call_id is not None:
@@ -117,18 +117,18 @@ class ExecutionRecords:
         if found is None:
             return False
         place = found.place
-        if found.kind is Kind.REPORT:
+        if found.kind is ObjectKind.REPORT:
             return self._is_report(place, key)
         try:
             execution = self._execution(place.journey_id, place.stage_id, place.job_id)
         except NotFoundError:
             return False
-        if found.kind is Kind.LOG:
+        if found.kind is ObjectKind.LOG:
             return any(run.log is not None and place.log(run.step_id, run.log.run) == key for run in execution.steps)
         unfinished = {run.step_id for run in execution.steps if run.end_time is None}
         return found.rest[0] not in unfinished or execution.end_time is None
 
-    def _is_report(self, place: Place, key: str) -> bool:
+    def _is_report(self, place: ExecutionFolder, key: str) -> bool:
         """Whether a report's record names the object.
 
         A sweep asks about the reports of an execution one after the other, and about each of them once: the records

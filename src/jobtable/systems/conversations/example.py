@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from jobtable.systems.conversations.analysis.export import AGREE, DISAGREE, MODERATED_OUT, PASS, Comment, Export, Vote
+from jobtable.systems.conversations.analysis.polis_export import (
+    AGREE,
+    DISAGREE,
+    MODERATED_OUT,
+    PASS,
+    Comment,
+    PolisExport,
+    Vote,
+)
 
 _TOPICS = (
     ("rivers", "wetlands", "fish", "water", "pollution", "farming", "streams"),
@@ -19,7 +27,7 @@ _LOYALTY = 0.85
 """How likely a participant votes as the group does."""
 
 
-def generate_export(seed: int = 0, *, comments: int = 120, voters: int = 60, votes_per_voter: int = 40) -> Export:
+def generate_export(seed: int = 0, *, comments: int = 120, voters: int = 60, votes_per_voter: int = 40) -> PolisExport:
     """A conversation with clear topics and two opinion groups; one comment in twenty is moderated out."""
     random = np.random.default_rng(seed)
     made = []
@@ -37,4 +45,4 @@ def generate_export(seed: int = 0, *, comments: int = 120, voters: int = 60, vot
             loyal = random.random() < _LOYALTY
             value = int(stance[comment_id]) if loyal else int(random.choice([AGREE, PASS, DISAGREE]))
             votes.append(Vote(comment_id, str(voter), value))
-    return Export(tuple(made), tuple(votes))
+    return PolisExport(tuple(made), tuple(votes))

@@ -13,7 +13,7 @@ from jobtable.errors import NotFoundError
 _ROWS_AT_ONCE = 1_000
 
 
-class Source:
+class SourceDatabase:
     """A SQLite file, open for reading."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -85,12 +85,12 @@ class Source:
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[Source]:
+def open_source(path: Path) -> Iterator[SourceDatabase]:
     """Open a SQLite file for reading, or raise NotFoundError."""
     if not path.is_file():
         raise NotFoundError(f"there is no source database {path}")
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        yield Source(connection)
+        yield SourceDatabase(connection)
 
 
 def quoted(name: str) -> str:

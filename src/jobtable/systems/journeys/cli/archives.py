@@ -12,10 +12,10 @@ from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, open_services, resolved
 from jobtable.cli.output import print_json, say
 from jobtable.objects import object_key
-from jobtable.systems.journeys.archive_check import MOST_BYTES
-from jobtable.systems.journeys.backups import JourneyBackups
-from jobtable.systems.journeys.cli.records import JourneyId
-from jobtable.systems.journeys.restore import Existing
+from jobtable.systems.journeys.archives.check import MOST_BYTES
+from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
+from jobtable.systems.journeys.archives.restore import Existing
+from jobtable.systems.journeys.cli.details import JourneyId
 
 
 def export(

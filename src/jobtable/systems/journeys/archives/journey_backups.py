@@ -12,16 +12,16 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.stopping import STOPPING_SECONDS, await_workers
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
-from jobtable.systems.journeys.archive import Contents, Exported, write_archive
-from jobtable.systems.journeys.archive_check import MOST_BYTES, checked_archive
+from jobtable.systems.journeys.archives.archive import ArchiveContents, Exported, write_archive
+from jobtable.systems.journeys.archives.check import MOST_BYTES, checked_archive
+from jobtable.systems.journeys.archives.restore import Existing, Imported, Restore, refuse_running
 from jobtable.systems.journeys.creation import DELETION, incomplete
 from jobtable.systems.journeys.entities import Journey, journeys
 from jobtable.systems.journeys.locations import journey_prefix
 from jobtable.systems.journeys.parts import Creation, JourneyStatus, is_running
 from jobtable.systems.journeys.raw_items import list_partition
-from jobtable.systems.journeys.restore import Existing, Imported, Restore, refuse_running
 from jobtable.systems.journeys.runner import JourneyRunner
-from jobtable.systems.journeys.stage_jobs import JourneyJobs
+from jobtable.systems.journeys.running.stage_jobs import JourneyJobs
 
 _METADATA = {"S": "METADATA"}
 
@@ -52,7 +52,7 @@ class JourneyBackups:
         what = f"export journey {journey_id}"
         await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), what, patience_seconds=patience)
         job_ids = [job.job_id for job in self._jobs.list_ended(journey_id)]
-        contents = Contents(
+        contents = ArchiveContents(
             journey_id, self.list_items(journey_id), self._jobs.list_items(job_ids), self._keys(journey_id, job_ids)
         )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -12,29 +13,36 @@ from typing import Any, BinaryIO, Literal
 from pydantic_core import to_jsonable_python
 
 from jobtable.clock import Clock
-from jobtable.errors import NotFoundError, TransactionFailedError, kind_and_text
+from jobtable.errors import NotFoundError, TransactionFailedError, ValueRefusedError, kind_and_text
 from jobtable.model import Entity, Update
 from jobtable.objects import ObjectInfo, ObjectStore, Source, key_parts
 from jobtable.store import Store
-from jobtable.systems.journeys import aggregates, reports
+from jobtable.store.transactions import Transaction
 from jobtable.systems.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
-from jobtable.systems.journeys.flow import JourneyFlow, State, Written, find_latest_execution, seconds_between
-from jobtable.systems.journeys.hold import ExecutionLost, Hold, held, meaning_of
-from jobtable.systems.journeys.locations import Place
+from jobtable.systems.journeys.locations import ExecutionFolder
 from jobtable.systems.journeys.parts import (
-    ExecutionStatus,
+    JobExecutionStatus,
     JourneyStatus,
     LogCounts,
-    LogLevel,
+    LogEntryLevel,
     RuleType,
     StepLogFile,
     StepRun,
     is_running,
 )
-from jobtable.systems.journeys.reports import ENGINE_REPORTS, Content, ReportDraft
 from jobtable.systems.journeys.rules import applicable
+from jobtable.systems.journeys.running import aggregates, step_reports
+from jobtable.systems.journeys.running.flow import (
+    ExtraWrites,
+    Fence,
+    JourneyFlow,
+    JourneyState,
+    find_latest_execution,
+    seconds_between,
+)
+from jobtable.systems.journeys.running.step_log import StepLog
+from jobtable.systems.journeys.running.step_reports import ENGINE_REPORTS, ReportContent, ReportDraft
 from jobtable.systems.journeys.stage import Stage, StageStopped
-from jobtable.systems.journeys.step_log import StepLog
 
 PROGRESS_SECONDS = 1.0
 """Progress within a step is written at most this often."""
@@ -47,7 +55,7 @@ Ending = Literal["completed", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
-class Ended:
+class RunEnd:
     """How a run ended."""
 
     how: Ending
@@ -56,13 +64,55 @@ class Ended:
     message: str | None = None
 
 
+def no_fence(tx: Transaction) -> None:
+    """Whoever runs the stage runs it alone."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The right to run an execution, and whom to tell of it: what the job engine gives to the run."""
+
+    fence: Fence = no_fence
+    check: Callable[[], None] = lambda: None
+    """Raises ExecutionLost if another worker has the execution; whoever has it now may lose it the next moment."""
+    run: int | None = None
+    """The number of this run of the execution, if it is not the first."""
+    should_stop: Callable[[], bool] = lambda: False
+    log: Callable[[LogEntryLevel, str], None] = lambda level, message: None
+    progress: Callable[[float, str | None], None] = lambda percent, message: None
+    metric: Callable[[str, float], None] = lambda name, value: None
+    may_retry: bool = False
+    """Whether a run that ends with a retryable error is followed by another one of the same execution."""
+
+
+class ExecutionLost(BaseException):
+    """The execution was cancelled, or another worker runs it: nothing was written. No `except Exception` catches it."""
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Raise ExecutionLost where a write of the block is refused because the execution is not this run's any more."""
+    try:
+        yield
+    except TransactionFailedError as error:
+        raise meaning_of(error) from error
+
+
+def meaning_of(error: TransactionFailedError) -> BaseException:
+    """ExecutionLost where a condition did not hold; otherwise it is the fault of what was to be written."""
+    if any(failure.code == "ConditionalCheckFailed" for failure in error.failures):
+        return ExecutionLost(str(error))
+    reasons = "; ".join(failure.message for failure in error.failures) or str(error)
+    return ValueRefusedError(f"what the stage has found cannot be stored: {reasons}. Keep what is large in a file")
+
+
 class StageRun:
     """Runs the steps of an execution that are not finished yet."""
 
     def __init__(
         self,
         stage_class: type[Stage],
-        state: State,
+        state: JourneyState,
         execution: JobExecution,
         flow: JourneyFlow,
         *,
@@ -81,7 +131,7 @@ class StageRun:
         self._store = store
         self._objects = objects
         self._hold = hold or Hold()
-        self._place = Place(execution.journey_id, execution.stage_id, execution.job_id)
+        self._place = ExecutionFolder(execution.journey_id, execution.stage_id, execution.job_id)
         self._stage_class = stage_class
         self._index = 0
         self._log = StepLog(execution.job_id, "")
@@ -91,7 +141,7 @@ class StageRun:
         self._told_second = self._told_lines = 0
         self._is_stopping = False
 
-    def run(self) -> Ended:
+    def run(self) -> RunEnd:
         """Run what is left of the execution, to its end or until somebody wants it to stop."""
         self._begin()
         try:
@@ -102,7 +152,7 @@ class StageRun:
                 return self._fail(error)
         while self._index < len(self.execution.steps):
             if self.should_stop():
-                return self._set_aside(self._step, Written())
+                return self._set_aside(self._step, ExtraWrites())
             with self._new_log():
                 ended = self._run_step(stage)
             if ended is not None:
@@ -111,12 +161,12 @@ class StageRun:
 
     # --- what a stage asks of its run ---------------------------------------------------------------------------------
 
-    def log(self, level: LogLevel, message: str, details: Mapping[str, Any]) -> None:
+    def log(self, level: LogEntryLevel, message: str, details: Mapping[str, Any]) -> None:
         """Take a line."""
-        if level is LogLevel.DEBUG and not self.execution.configuration.enable_detailed_logging:
+        if level is LogEntryLevel.DEBUG and not self.execution.configuration.enable_detailed_logging:
             return
         self._log.write(level, message, self.clock.now(), source=self._stage_class.__name__, details=details)
-        if level is not LogLevel.DEBUG and self._may_tell():
+        if level is not LogEntryLevel.DEBUG and self._may_tell():
             self._hold.log(level, message)
 
     def _may_tell(self) -> bool:
@@ -127,7 +177,7 @@ class StageRun:
         self._told_lines += 1
         return self._told_lines <= _TOLD_LINES_A_SECOND
 
-    def report(self, content: Content) -> None:
+    def report(self, content: ReportContent) -> None:
         """Take a report of the step."""
         name = self._step.step_id
         before = (self._step.reports or 0) + len(self._drafts)
@@ -138,7 +188,7 @@ class StageRun:
     def progress(self, percent: float, message: str | None) -> None:
         """Write the progress of step, stage and journey, unless that was done a moment ago."""
         if self.clock.monotonic() - self._told_at >= PROGRESS_SECONDS:
-            self._tell(percent, message, Written())
+            self._tell(percent, message, ExtraWrites())
 
     def save(self, position: Any, percent: float | None) -> None:
         """Write the position of the step, with the log and the reports up to it."""
@@ -150,7 +200,7 @@ class StageRun:
             updates += [step["log"].set(run.log), self._metrics_with(written.logged)]
         if run.reports != self._step.reports:
             updates.append(step["reports"].set(run.reports))
-        self._tell(told, None, Written(updates, written.logged, written.entities))
+        self._tell(told, None, ExtraWrites(updates, written.logged, written.entities))
         self._replace_step(run.replace(progress=self._step.progress))
         self._keep(written)
         self.position = position
@@ -191,10 +241,10 @@ class StageRun:
         depth = len(key_parts(prefix))
         return iter(sorted(key_parts(found.key)[depth:] for found in self._objects.list(prefix)))
 
-    def _place_of(self, stage_id: str | None) -> Place:
+    def _place_of(self, stage_id: str | None) -> ExecutionFolder:
         if stage_id is None or stage_id == self._place.stage_id:
             return self._place
-        return Place(self._place.journey_id, stage_id, self.earlier(stage_id).job_id)
+        return ExecutionFolder(self._place.journey_id, stage_id, self.earlier(stage_id).job_id)
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
@@ -211,9 +261,9 @@ class StageRun:
         """Find the first step that is not finished, and mark the execution as running."""
         runs = {run.step_id: run for run in self.execution.steps}
         steps = [runs.get(step.step_id) or StepRun(step_id=step.step_id) for step in self.definition.steps]
-        left = (n for n, run in enumerate(steps) if run.status is not ExecutionStatus.COMPLETED)
+        left = (n for n, run in enumerate(steps) if run.status is not JobExecutionStatus.COMPLETED)
         self._index = next(left, len(steps))
-        is_resumed = self.execution.status is ExecutionStatus.RUNNING
+        is_resumed = self.execution.status is JobExecutionStatus.RUNNING
         if self._index < len(steps):
             steps[self._index] = _started(steps[self._index], self.clock.now())
         if is_resumed:
@@ -249,7 +299,7 @@ class StageRun:
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
-    def _run_step(self, stage: Stage) -> Ended | None:
+    def _run_step(self, stage: Stage) -> RunEnd | None:
         """Run a step; gives how the run has ended with it, or None if it goes on."""
         self.position = self._step.position
         try:
@@ -269,7 +319,7 @@ class StageRun:
 
     def _commit(self, stage: Stage) -> None:
         """Make the step durable, and the next one the current one: one transaction."""
-        run, written = self._written(_finished(self._step, ExecutionStatus.COMPLETED, self.clock.now()))
+        run, written = self._written(_finished(self._step, JobExecutionStatus.COMPLETED, self.clock.now()))
         following = self._index + 1
         steps = list(self.execution.steps)
         steps[self._index] = run
@@ -287,14 +337,14 @@ class StageRun:
             measurements=dict(stage.metrics) or None,
         )
         changes = _changes(self.execution, after, range(self._index, min(following + 1, len(steps))))
-        self._write(Written(changes, written.logged, written.entities), percent)
+        self._write(ExtraWrites(changes, written.logged, written.entities), percent)
         self.execution = after
         self._index = following
         self._hold.progress(percent, run.step_id)
         for name, value in measured.items():
             self._hold.metric(name, value)
 
-    def _written(self, run: StepRun, *, is_over: bool = True) -> tuple[StepRun, Written]:
+    def _written(self, run: StepRun, *, is_over: bool = True) -> tuple[StepRun, ExtraWrites]:
         """Put the log and the reports of a step into object storage; gives the step and the records that name them.
 
         While a step goes on the lines worth a quick look are not known yet: what is last now will not stay so.
@@ -310,14 +360,14 @@ class StageRun:
         if is_over and len(self._log):
             entries += self._log.entries(self.execution, key)
         if self._drafts:
-            about = reports.step_summary(self.execution.job_id, run)
+            about = step_reports.step_summary(self.execution.job_id, run)
             entries += [draft.store(self._objects, self.execution, about, self._hold.run) for draft in self._drafts]
             if run.status not in aggregates.ENDED:
                 run = run.replace(reports=(run.reports or 0) + len(self._drafts))
         self._write_ahead(entries[:-_ENTITIES_AT_ONCE])
-        return run, Written((), logged, entries[-_ENTITIES_AT_ONCE:])
+        return run, ExtraWrites((), logged, entries[-_ENTITIES_AT_ONCE:])
 
-    def _keep(self, written: Written) -> None:
+    def _keep(self, written: ExtraWrites) -> None:
         """Remember what is stored of an unfinished step, so that it is not counted or made again."""
         self._counted = self._log.counts()
         self.execution = self.execution.replace(metrics=aggregates.added(self.execution.metrics, written.logged))
@@ -333,7 +383,7 @@ class StageRun:
                 for entry in entries[start : start + _ENTITIES_AT_ONCE]:
                     tx.put(entry)
 
-    def _write(self, written: Written, percent: float) -> None:
+    def _write(self, written: ExtraWrites, percent: float) -> None:
         """Write the end of a step, and notice when the journey is not running any more."""
         try:
             self._send(written, percent, has_to_run=True)
@@ -345,7 +395,7 @@ class StageRun:
             with held():
                 self._send(written, percent, has_to_run=False)
 
-    def _send(self, written: Written, percent: float, *, has_to_run: bool) -> None:
+    def _send(self, written: ExtraWrites, percent: float, *, has_to_run: bool) -> None:
         now = self.clock.now()
         with self._store.transaction() as tx:
             self._hold.fence(tx)
@@ -365,63 +415,65 @@ class StageRun:
             for entity in written.entities:
                 tx.put(entity)
 
-    def _tell(self, percent: float, message: str | None, more: Written) -> None:
+    def _tell(self, percent: float, message: str | None, more: ExtraWrites) -> None:
         """Write progress in the midst of a step."""
         self._told_at = self.clock.monotonic()
         percent = min(max(percent, 0.0), 100.0)
         of_stage = (100 * self._index + percent) / len(self.execution.steps)
         step = JobExecution.steps[self._index]["progress"].set(int(percent))
         updates = [*more.updates, step, JobExecution.progress.set(int(of_stage))]
-        self._write(Written(updates, more.logged, more.entities), of_stage)
+        self._write(ExtraWrites(updates, more.logged, more.entities), of_stage)
         self._replace_step(self._step.replace(progress=int(percent)))
         self._hold.progress(of_stage, message or self._step.step_id)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
-    def _complete(self) -> Ended:
+    def _complete(self) -> RunEnd:
         """Store the engine's reports, and end the execution."""
-        about = reports.execution_summary(self.execution)
+        about = step_reports.execution_summary(self.execution)
         made = [
             self._engine_draft(content).store(self._objects, self.execution, about, self._hold.run)
-            for content in reports.engine_reports(self.execution)
+            for content in step_reports.engine_reports(self.execution)
         ]
         with held():
-            following = self._flow.complete(self.execution, Written(entities=made), self._hold.fence)
-        return Ended("completed", following)
+            following = self._flow.complete(self.execution, ExtraWrites(entities=made), self._hold.fence)
+        return RunEnd("completed", following)
 
-    def _engine_draft(self, content: Content) -> ReportDraft:
+    def _engine_draft(self, content: ReportContent) -> ReportDraft:
         name = ENGINE_REPORTS[content.type]
         return ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock)
 
-    def _fail(self, error: Exception) -> Ended:
+    def _fail(self, error: Exception) -> RunEnd:
         """Keep what the step has logged, with the error, and end the execution with it."""
         message = kind_and_text(error)[:2000]
         trace = "".join(traceback.format_exception(error))
         if self._index >= len(self.execution.steps):
             with held():
-                self._flow.fail(self.execution, message, Written(), self._hold.fence)
-            return Ended("failed", message=message)
-        self.log(LogLevel.ERROR, f"the step failed: {message}", {"trace": trace})
-        run, written = self._written(_finished(self._step, ExecutionStatus.FAILED, self.clock.now()))
-        draft = self._engine_draft(reports.error_analysis(self.execution, run.step_id, error, trace))
-        about = reports.execution_summary(self.execution)
+                self._flow.fail(self.execution, message, ExtraWrites(), self._hold.fence)
+            return RunEnd("failed", message=message)
+        self.log(LogEntryLevel.ERROR, f"the step failed: {message}", {"trace": trace})
+        run, written = self._written(_finished(self._step, JobExecutionStatus.FAILED, self.clock.now()))
+        draft = self._engine_draft(step_reports.error_analysis(self.execution, run.step_id, error, trace))
+        about = step_reports.execution_summary(self.execution)
         report = draft.store(self._objects, self.execution, about, self._hold.run)
         updates = [
             JobExecution.steps[self._index].set(run),
             self._metrics_with(written.logged),
         ]
-        ended = Written(updates, written.logged, [*written.entities, report])
+        ended = ExtraWrites(updates, written.logged, [*written.entities, report])
         with held():
             self._flow.fail(self.execution, f"{run.step_id}: {message}", ended, self._hold.fence)
-        return Ended("failed", message=f"{run.step_id}: {message}")
+        return RunEnd("failed", message=f"{run.step_id}: {message}")
 
-    def _set_aside(self, run: StepRun, written: Written) -> Ended:
+    def _set_aside(self, run: StepRun, written: ExtraWrites) -> RunEnd:
         """Let the execution wait after its last finished step, or at the position that the current one has saved."""
-        run = run.replace(status=ExecutionStatus.PENDING)
+        run = run.replace(status=JobExecutionStatus.PENDING)
         updates = [JobExecution.steps[self._index].set(run), self._metrics_with(written.logged)]
         with held():
-            self._flow.set_aside(self.execution, Written(updates, written.logged, written.entities), self._hold.fence)
-        return Ended("stopped", message=f"stopped before the end of {run.step_id}")
+            self._flow.set_aside(
+                self.execution, ExtraWrites(updates, written.logged, written.entities), self._hold.fence
+            )
+        return RunEnd("stopped", message=f"stopped before the end of {run.step_id}")
 
     def _discard_drafts(self) -> None:
         for draft in self._drafts:
@@ -430,10 +482,10 @@ class StageRun:
 
 
 def _started(run: StepRun, now: datetime) -> StepRun:
-    return run.replace(status=ExecutionStatus.RUNNING, start_time=run.start_time or now)
+    return run.replace(status=JobExecutionStatus.RUNNING, start_time=run.start_time or now)
 
 
-def _finished(run: StepRun, status: ExecutionStatus, now: datetime) -> StepRun:
+def _finished(run: StepRun, status: JobExecutionStatus, now: datetime) -> StepRun:
     duration = seconds_between(run.start_time, now)
     return run.replace(status=status, end_time=now, duration=duration, progress=None, position=None, reports=None)
 

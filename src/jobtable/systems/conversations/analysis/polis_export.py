@@ -54,7 +54,7 @@ class Vote(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Export:
+class PolisExport:
     """A conversation: its comments by id, and the last vote of each participant on each of them.
 
     Votes stand in the order in which participants first voted on the comments, as far as the files tell.
@@ -65,14 +65,14 @@ class Export:
     unknown_votes: int = 0
     """How many votes were left out because their comment is not in the export."""
 
-    def without_moderated_out(self) -> Export:
+    def without_moderated_out(self) -> PolisExport:
         """The same conversation without comments that a moderator took out, and without the votes on them."""
         comments = tuple(comment for comment in self.comments if not comment.is_moderated_out)
         kept = {comment.comment_id for comment in comments}
-        return Export(comments, tuple(v for v in self.votes if v.comment_id in kept), self.unknown_votes)
+        return PolisExport(comments, tuple(v for v in self.votes if v.comment_id in kept), self.unknown_votes)
 
 
-def read_export(folder: Path) -> Export:
+def read_export(folder: Path) -> PolisExport:
     """The export in a folder; ValueRefusedError names the file, the line, and what is wrong there."""
     return parse_export(*read_files(folder))
 
@@ -90,7 +90,7 @@ def read_files(folder: Path) -> tuple[bytes, bytes]:
     return contents[0], contents[1]
 
 
-def parse_export(comments_csv: bytes, votes_csv: bytes) -> Export:
+def parse_export(comments_csv: bytes, votes_csv: bytes) -> PolisExport:
     """An export from the bytes of its two files."""
     comments = parse_comments(comments_csv)
     known = {comment.comment_id for comment in comments}
@@ -101,7 +101,7 @@ def parse_export(comments_csv: bytes, votes_csv: bytes) -> Export:
             last[vote.comment_id, vote.voter_id] = vote.value
         else:
             unknown += 1
-    return Export(comments, tuple(Vote(*where, value) for where, value in last.items()), unknown)
+    return PolisExport(comments, tuple(Vote(*where, value) for where, value in last.items()), unknown)
 
 
 def parse_comments(comments_csv: bytes) -> tuple[Comment, ...]:
@@ -109,7 +109,7 @@ def parse_comments(comments_csv: bytes) -> tuple[Comment, ...]:
     return tuple(sorted(_comments(comments_csv)))
 
 
-def write_export(export: Export, folder: Path) -> None:
+def write_export(export: PolisExport, folder: Path) -> None:
     """Write comments.csv and votes.csv as Polis does; the folder is made where it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     comment_rows = [(c.comment_id, c.moderation, c.text) for c in export.comments]

@@ -30,7 +30,7 @@ from jobtable.objects import key_parts
 from jobtable.store.backend import Item
 from jobtable.store.collections import entity_of
 from jobtable.store.foreign_items import ItemCheck
-from jobtable.systems.journeys.archive import (
+from jobtable.systems.journeys.archives.archive import (
     CHUNK,
     DIGEST_BYTES,
     ITEMS,
@@ -44,7 +44,7 @@ from jobtable.systems.journeys.archive import (
 from jobtable.systems.journeys.entities import JobExecution, Journey, journeys
 from jobtable.systems.journeys.locations import journey_prefix
 from jobtable.systems.journeys.raw_items import position
-from jobtable.systems.journeys.stage_jobs import is_job_of, other_job_of
+from jobtable.systems.journeys.running.stage_jobs import is_job_of, other_job_of
 
 MOST_BYTES = 1 << 40
 """How large the contents may be, unpacked, unless the caller says otherwise."""

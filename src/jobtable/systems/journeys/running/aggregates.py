@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from jobtable.model import Update
 from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrainRule
-from jobtable.systems.journeys.parts import Aggregates, ExecutionStatus, LogCounts, RuleStatus
+from jobtable.systems.journeys.parts import Aggregates, JobExecutionStatus, LogCounts, RuleStatus
 
-ENDED = frozenset({ExecutionStatus.COMPLETED, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
+ENDED = frozenset({JobExecutionStatus.COMPLETED, JobExecutionStatus.FAILED, JobExecutionStatus.CANCELLED})
 
 
 def with_new_job(sums: Aggregates) -> Aggregates:
@@ -17,12 +17,12 @@ def with_new_job(sums: Aggregates) -> Aggregates:
     return sums.replace(total_jobs=sums.total_jobs + 1)
 
 
-def with_ended_job(sums: Aggregates, status: ExecutionStatus, duration: float | None) -> Aggregates:
+def with_ended_job(sums: Aggregates, status: JobExecutionStatus, duration: float | None) -> Aggregates:
     """The sums after an execution has ended."""
     seconds = (sums.total_execution_seconds or Decimal(0)) + exact_seconds(duration)
     return sums.replace(
-        completed_jobs=sums.completed_jobs + (status is ExecutionStatus.COMPLETED),
-        failed_jobs=sums.failed_jobs + (status is ExecutionStatus.FAILED),
+        completed_jobs=sums.completed_jobs + (status is JobExecutionStatus.COMPLETED),
+        failed_jobs=sums.failed_jobs + (status is JobExecutionStatus.FAILED),
         total_execution_seconds=seconds,
         total_execution_time=_minutes(seconds),
     )

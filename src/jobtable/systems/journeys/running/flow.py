@@ -21,20 +21,20 @@ from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
 from jobtable.model import Entity, Selection, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
-from jobtable.systems.journeys import aggregates
 from jobtable.systems.journeys.creation import incomplete
 from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefinition
 from jobtable.systems.journeys.locations import DEFAULT_BUCKETS
 from jobtable.systems.journeys.parts import (
     Aggregates,
     ExecutionConfiguration,
-    ExecutionStatus,
+    JobExecutionStatus,
     JourneyStatus,
     LogCounts,
     StageStatus,
     StepRun,
     is_running,
 )
+from jobtable.systems.journeys.running import aggregates
 
 Fence = Callable[[Transaction], None]
 """Adds to a transaction the condition under which its writer may write."""
@@ -47,7 +47,7 @@ _NOTHING_LOGGED = LogCounts()
 
 
 @dataclass(frozen=True)
-class State:
+class JourneyState:
     """A journey and its stages in order, as they were read for one transition."""
 
     journey: Journey
@@ -71,7 +71,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Written:
+class ExtraWrites:
     """What the end of a step or of an execution writes besides the transition itself."""
 
     updates: Sequence[Update] = ()
@@ -90,12 +90,12 @@ class JourneyFlow:
         self._clock = clock
         self._new_job_id = new_job_id
 
-    def read(self, journey_id: str) -> State:
+    def read(self, journey_id: str) -> JourneyState:
         """A journey with its stages, as they are now; NotFoundError if there is none."""
         journey = self._store.get(Journey.key(journey_id=journey_id))
-        return State(journey, list(self._store.query(StageDefinition.key(journey_id=journey_id))))
+        return JourneyState(journey, list(self._store.query(StageDefinition.key(journey_id=journey_id))))
 
-    def current_execution(self, state: State) -> JobExecution | None:
+    def current_execution(self, state: JourneyState) -> JobExecution | None:
         """The latest execution of the stage that the journey is at."""
         stage_id = state.journey.current_stage_id
         if stage_id is None:
@@ -110,7 +110,7 @@ class JourneyFlow:
         A journey that runs already stays as it is, and its current execution is given.
         """
 
-        def act(state: State) -> JobExecution | None:
+        def act(state: JourneyState) -> JobExecution | None:
             _expect(state, "run", JourneyStatus.PENDING, JourneyStatus.RUNNING)
             execution = self.current_execution(state)
             if state.journey.status is JourneyStatus.RUNNING and execution and execution.status not in aggregates.ENDED:
@@ -122,7 +122,7 @@ class JourneyFlow:
     def pause(self, journey_id: str) -> Journey:
         """Let the running stage stop behind its current step."""
 
-        def act(state: State) -> Journey:
+        def act(state: JourneyState) -> Journey:
             _expect(state, "pause", JourneyStatus.RUNNING)
             with self._store.transaction() as tx:
                 self._change(tx, state, status=JourneyStatus.PAUSED)
@@ -133,7 +133,7 @@ class JourneyFlow:
     def resume(self, journey_id: str, triggered_by: str) -> JobExecution | None:
         """Go on with a paused journey: with the execution that was paused, or with the next stage."""
 
-        def act(state: State) -> JobExecution | None:
+        def act(state: JourneyState) -> JobExecution | None:
             _expect(state, "resume", JourneyStatus.PAUSED)
             execution = self.current_execution(state)
             if execution is None or execution.status in aggregates.ENDED:
@@ -147,7 +147,7 @@ class JourneyFlow:
     def cancel(self, journey_id: str) -> JobExecution | None:
         """End a journey and the execution that is under way; gives that execution."""
 
-        def act(state: State) -> JobExecution | None:
+        def act(state: JourneyState) -> JobExecution | None:
             not_over = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
             _expect(state, "cancel", *not_over)
             execution = self.current_execution(state)
@@ -155,7 +155,7 @@ class JourneyFlow:
                 if execution is None or execution.status in aggregates.ENDED:
                     self._change(tx, state, status=JourneyStatus.CANCELLED)
                     return None
-                ended = self._end(tx, execution, ExecutionStatus.CANCELLED, Written())
+                ended = self._end(tx, execution, JobExecutionStatus.CANCELLED, ExtraWrites())
                 self._change_stage(tx, state.stage(execution.stage_id), StageStatus.CANCELLED)
                 sums = aggregates.with_ended_job(state.journey.aggregates, ended.status, ended.duration)
                 self._change(tx, state, status=JourneyStatus.CANCELLED, aggregates=sums)
@@ -166,7 +166,7 @@ class JourneyFlow:
     def retry(self, journey_id: str, triggered_by: str) -> JobExecution | None:
         """Run the failed or cancelled stage of a journey again, as a new execution with the next number."""
 
-        def act(state: State) -> JobExecution | None:
+        def act(state: JourneyState) -> JobExecution | None:
             _expect(state, "retry", JourneyStatus.FAILED, JourneyStatus.CANCELLED)
             return self._go_on(state, triggered_by)
 
@@ -175,7 +175,7 @@ class JourneyFlow:
     def skip(self, journey_id: str, stage_id: str) -> None:
         """Pass over a stage that may be skipped and is not under way."""
 
-        def act(state: State) -> None:
+        def act(state: JourneyState) -> None:
             stage = state.stage(stage_id)
             if not stage.can_skip:
                 raise ConflictError(f"stage {stage_id} of journey {journey_id} cannot be skipped")
@@ -197,16 +197,16 @@ class JourneyFlow:
     def begin(self, execution: JobExecution, steps: list[StepRun], fence: Fence) -> JobExecution | None:
         """Mark an execution as running; None if its journey does not run any more."""
         now = self._clock.now()
-        current = next((run.step_id for run in steps if run.status is ExecutionStatus.RUNNING), None)
+        current = next((run.step_id for run in steps if run.status is JobExecutionStatus.RUNNING), None)
         begun = execution.replace(
-            status=ExecutionStatus.RUNNING,
+            status=JobExecutionStatus.RUNNING,
             start_time=execution.start_time or now,
             current_step=current,
             steps=steps,
             updated_at=now,
         )
 
-        def act(state: State) -> JobExecution | None:
+        def act(state: JourneyState) -> JobExecution | None:
             if state.journey.status is not JourneyStatus.RUNNING or state.journey.creation is not None:
                 return None
             with self._store.transaction() as tx:
@@ -218,7 +218,7 @@ class JourneyFlow:
                     JobExecution.current_step.set(current),
                     JobExecution.steps.set(steps),
                     JobExecution.updated_at.set(now),
-                    when=JobExecution.status == ExecutionStatus.PENDING,
+                    when=JobExecution.status == JobExecutionStatus.PENDING,
                 )
                 self._change_stage(tx, state.stage(execution.stage_id), StageStatus.RUNNING)
                 self._change(tx, state)
@@ -226,13 +226,13 @@ class JourneyFlow:
 
         return self._decide(execution.journey_id, act)
 
-    def complete(self, execution: JobExecution, written: Written, fence: Fence) -> JobExecution | None:
+    def complete(self, execution: JobExecution, written: ExtraWrites, fence: Fence) -> JobExecution | None:
         """End an execution well, and open that of the next stage; gives it, or None if the journey does not go on."""
 
-        def act(state: State) -> JobExecution | None:
+        def act(state: JourneyState) -> JobExecution | None:
             with self._store.transaction() as tx:
                 fence(tx)
-                ended = self._end(tx, execution, ExecutionStatus.COMPLETED, written)
+                ended = self._end(tx, execution, JobExecutionStatus.COMPLETED, written)
                 self._change_stage(tx, state.stage(execution.stage_id), StageStatus.COMPLETED)
                 sums = aggregates.with_logs(state.journey.aggregates, written.logged)
                 sums = aggregates.with_ended_job(sums, ended.status, ended.duration)
@@ -249,13 +249,13 @@ class JourneyFlow:
 
         return self._decide(execution.journey_id, act)
 
-    def fail(self, execution: JobExecution, message: str, written: Written, fence: Fence) -> JobExecution:
+    def fail(self, execution: JobExecution, message: str, written: ExtraWrites, fence: Fence) -> JobExecution:
         """End an execution badly, and with it its stage and, until someone retries, its journey."""
 
-        def act(state: State) -> JobExecution:
+        def act(state: JourneyState) -> JobExecution:
             with self._store.transaction() as tx:
                 fence(tx)
-                ended = self._end(tx, execution, ExecutionStatus.FAILED, written, message)
+                ended = self._end(tx, execution, JobExecutionStatus.FAILED, written, message)
                 self._change_stage(tx, state.stage(execution.stage_id), StageStatus.FAILED)
                 sums = aggregates.with_logs(state.journey.aggregates, written.logged)
                 sums = aggregates.with_ended_job(sums, ended.status, ended.duration)
@@ -264,14 +264,14 @@ class JourneyFlow:
 
         return self._decide(execution.journey_id, act)
 
-    def set_aside(self, execution: JobExecution, written: Written, fence: Fence) -> None:
+    def set_aside(self, execution: JobExecution, written: ExtraWrites, fence: Fence) -> None:
         """Let an execution wait, with what it has done, until its journey is resumed."""
         now = self._clock.now()
         with self._store.transaction() as tx:
             fence(tx)
             tx.update(
                 execution,
-                JobExecution.status.set(ExecutionStatus.PENDING),
+                JobExecution.status.set(JobExecutionStatus.PENDING),
                 JobExecution.updated_at.set(now),
                 *written.updates,
                 when=is_running(JobExecution.status),
@@ -284,7 +284,7 @@ class JourneyFlow:
 
     # --- parts of transitions ----------------------------------------------------------------------------------------
 
-    def _decide(self, journey_id: str, act: Callable[[State], T]) -> T:
+    def _decide(self, journey_id: str, act: Callable[[JourneyState], T]) -> T:
         """Read, act, and begin anew if the journey has changed in between."""
         for _ in range(_ATTEMPTS):
             state = self.read(journey_id)
@@ -295,7 +295,7 @@ class JourneyFlow:
                     raise
         raise ConflictError(f"journey {journey_id} is changed by others all the time; try again later")
 
-    def _change(self, tx: Transaction, state: State, **values: Any) -> None:
+    def _change(self, tx: Transaction, state: JourneyState, **values: Any) -> None:
         """Change the journey, on condition that it is still as it was read."""
         journey = state.journey
         values["updated_at"] = self._clock.now()
@@ -305,7 +305,7 @@ class JourneyFlow:
     def _change_stage(self, tx: Transaction, stage: StageDefinition, status: StageStatus) -> None:
         tx.update(stage, StageDefinition.status.set(status), StageDefinition.updated_at.set(self._clock.now()))
 
-    def _go_on(self, state: State, triggered_by: str) -> JobExecution | None:
+    def _go_on(self, state: JourneyState, triggered_by: str) -> JobExecution | None:
         """Open an execution of the next stage, or complete the journey."""
         following = state.next_stage()
         with self._store.transaction() as tx:
@@ -315,7 +315,13 @@ class JourneyFlow:
             return self._open(tx, state, following, state.journey.aggregates, triggered_by)
 
     def _open(
-        self, tx: Transaction, state: State, stage: StageDefinition, sums: Aggregates, triggered_by: str, **values: Any
+        self,
+        tx: Transaction,
+        state: JourneyState,
+        stage: StageDefinition,
+        sums: Aggregates,
+        triggered_by: str,
+        **values: Any,
     ) -> JobExecution:
         """Add the next execution of a stage, and point the journey to it."""
         journey = state.journey
@@ -368,14 +374,14 @@ class JourneyFlow:
         self,
         tx: Transaction,
         execution: JobExecution,
-        status: ExecutionStatus,
-        written: Written,
+        status: JobExecutionStatus,
+        written: ExtraWrites,
         message: str | None = None,
     ) -> JobExecution:
         now = self._clock.now()
         ended = execution.replace(status=status, end_time=now, duration=seconds_between(execution.start_time, now))
         updates = [*written.updates] or _ended_steps(execution, status)
-        if status is ExecutionStatus.COMPLETED:
+        if status is JobExecutionStatus.COMPLETED:
             updates.append(JobExecution.progress.set(100))
         tx.update(
             execution,
@@ -385,20 +391,20 @@ class JourneyFlow:
             JobExecution.error_message.set(message),
             JobExecution.updated_at.set(now),
             *updates,
-            when=(JobExecution.status == ExecutionStatus.PENDING) | is_running(JobExecution.status),
+            when=(JobExecution.status == JobExecutionStatus.PENDING) | is_running(JobExecution.status),
         )
         for entity in written.entities:
             tx.add(entity)
         return ended
 
 
-def _ended_steps(execution: JobExecution, status: ExecutionStatus) -> list[Update]:
+def _ended_steps(execution: JobExecution, status: JobExecutionStatus) -> list[Update]:
     """The step that was under way ends as its execution does."""
-    running = (n for n, run in enumerate(execution.steps) if run.status is ExecutionStatus.RUNNING)
+    running = (n for n, run in enumerate(execution.steps) if run.status is JobExecutionStatus.RUNNING)
     return [JobExecution.steps[index]["status"].set(status) for index in running]
 
 
-def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
+def _expect(state: JourneyState, verb: str, *statuses: JourneyStatus) -> None:
     journey = state.journey
     if journey.creation is not None:
         raise incomplete(journey.journey_id)

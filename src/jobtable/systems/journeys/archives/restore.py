@@ -14,14 +14,14 @@ from jobtable.jobs.stored.entities import Job, main
 from jobtable.model import Condition
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
-from jobtable.systems.journeys import aggregates
-from jobtable.systems.journeys.archive import Archive
+from jobtable.systems.journeys.archives.archive import Archive
 from jobtable.systems.journeys.creation import DELETION
 from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
 from jobtable.systems.journeys.locations import journey_prefix
 from jobtable.systems.journeys.parts import Aggregates, Creation, JourneyStatus, is_running
 from jobtable.systems.journeys.raw_items import add_item, list_partition, missing_from, replace_item
-from jobtable.systems.journeys.stage_jobs import JourneyJobs, is_job_of
+from jobtable.systems.journeys.running import aggregates
+from jobtable.systems.journeys.running.stage_jobs import JourneyJobs, is_job_of
 
 _METADATA = {"S": "METADATA"}
 _JOBS_AT_ONCE = 100

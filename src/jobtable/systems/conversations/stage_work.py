@@ -14,9 +14,9 @@ from jobtable.clock import SystemClock
 from jobtable.errors import NotFoundError, ObjectNotFoundError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import check_lease, lost_if_refused
 from jobtable.store.transactions import packed
-from jobtable.systems.conversations.analysis.arrays import Floats
 from jobtable.systems.conversations.analysis.clusters import Hierarchy
-from jobtable.systems.conversations.analysis.export import Comment, Export, parse_comments, parse_export
+from jobtable.systems.conversations.analysis.numerics import Floats
+from jobtable.systems.conversations.analysis.polis_export import Comment, PolisExport, parse_comments, parse_export
 from jobtable.systems.conversations.converter import JobTree
 from jobtable.systems.conversations.entities import (
     CommentClusterAssignment,
@@ -25,7 +25,7 @@ from jobtable.systems.conversations.entities import (
     JobResult,
     StoredFile,
 )
-from jobtable.systems.conversations.pipeline import STAGE_OF, Stage, stage_job_id
+from jobtable.systems.conversations.pipeline import STAGE_OF, PipelineStage, stage_job_id
 from jobtable.systems.conversations.service import Conversations
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _RESULTS_A_STEP = 50
 class StageWork:
     """What a stage of a run has at hand. Comments, and all arrays with a row for each, come in the order of ids."""
 
-    def __init__(self, job: JobContext, run_id: str, stage: Stage) -> None:
+    def __init__(self, job: JobContext, run_id: str, stage: PipelineStage) -> None:
         jobs = job.jobs
         self.run = jobs.store.get(ConversationRun.key(run_id=run_id))
         self.conversation_id = self.run.conversation_id
@@ -49,7 +49,7 @@ class StageWork:
         self._store = jobs.store
         self._lease = job.lease
 
-    def tree_of(self, stage: Stage) -> JobTree:
+    def tree_of(self, stage: PipelineStage) -> JobTree:
         """The place in the job tree of what a stage stores."""
         run_id = self.run.run_id
         return JobTree(
@@ -78,7 +78,7 @@ class StageWork:
     def comment_ids(self) -> list[int]:
         return [comment.comment_id for comment in self.comments]
 
-    def export(self) -> Export:
+    def export(self) -> PolisExport:
         """The whole export, with the votes."""
         return parse_export(self._read(self.run.comments), self._read(self.run.votes))
 

@@ -33,8 +33,8 @@ EXPORTS = {
         "api_router page_router render service"
     ),
     jobtable.systems.sweeps: (
-        "Asha Ended Grid Median Optuna OwnSampler Proposal Question RandomChoice SamplerClass Sweep Sweeps choice "
-        "float_range int_range"
+        "Asha EndedTrial Grid Median Optuna OwnSampler Proposal RandomChoice SamplerClass Sweep Sweeps TrialRequest "
+        "choice float_range int_range"
     ),
 }
 

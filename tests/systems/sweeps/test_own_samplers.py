@@ -78,7 +78,9 @@ def test_one_that_cannot_be_used_is_refused_when_the_sweep_is_submitted(sampler:
             Sweeps(Driver.on(store).jobs).submit(sweep(sampler=sampler))
 
 
-@pytest.mark.parametrize(("name", "problem"), [("TooMany", "proposed 3 trials; at most 2 were asked for"), ("Outside", "x: ")])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("TooMany", "proposed 3 trials; at most 2 were asked for"), ("Outside", "x: ")]
+)
 def test_what_the_space_does_not_have_is_refused(name: str, problem: str) -> None:
     question = TrialRequest(SPACE, 1, "minimize", [], 0, 2)
     with pytest.raises(ValueRefusedError, match=problem):

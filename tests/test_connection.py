@@ -122,7 +122,10 @@ def test_objects_are_beside_the_store(store: str, objects: str) -> None:
 
 @pytest.mark.parametrize(
     ("store", "message"),
-    [("jobs.db", "'jobs.db' is no store: write memory:, file:PATH"), ("dynamodb://eu-west-1", "no place for objects")],
+    [
+        ("jobs.db", "'jobs.db' is no store: write memory:, file:PATH"),
+        ("dynamodb://eu-west-1", "needs a URL for objects"),
+    ],
 )
 def test_a_store_without_a_place_for_objects_is_told_from_none(store: str, message: str) -> None:
     with pytest.raises(ConnectionUrlError, match=message):

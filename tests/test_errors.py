@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from pathlib import Path
 
 import pytest
 
+import jobtable
 from jobtable import errors
+from jobtable.remote.server import error_of
+from jobtable.web.problems import problem_of
+
+SERVICES_OWN_TEXT = {"errors.py", "embedded/storage/problems.py", "embedded/server/protocol.py", "web/problems.py"}
+"""Files that read a text of DynamoDB, SQLite, pydantic or Starlette, which have no code for what it says."""
 
 
 def drawn() -> dict[str, str]:
@@ -62,3 +70,33 @@ def test_codes_become_classes_and_are_kept(code: str, expected: type[errors.Requ
 )
 def test_an_error_of_others_is_told_with_its_kind(error: BaseException, told: str) -> None:
     assert errors.kind_and_text(error) == told
+
+
+def test_a_hint_follows_the_statement() -> None:
+    error = errors.JobStateError("job 1 is RUNNING", hint="cancel it", reason=errors.ErrorReason.JOB_ACTIVE)
+    assert (error.statement, str(error)) == ("job 1 is RUNNING", "job 1 is RUNNING; cancel it")
+    assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.missing("job", 7),
+        errors.missing("table", "x", hint="the tables are a, b"),
+        errors.JobStateError("job 1 is RUNNING", hint="cancel it", reason=errors.ErrorReason.JOB_ACTIVE),
+        errors.TableNotFound("no table: x", hint="create it", reason=errors.ErrorReason.TABLE_MISSING),
+        errors.Throttled("slow down", code="RequestLimitExceeded"),
+    ],
+)
+def test_an_error_survives_its_way_through_the_api(error: errors.JobtableError) -> None:
+    again = error_of(problem_of(error).model_dump(), "http://server")
+    assert type(again) is type(error)
+    assert {**vars(again), "details": None} == {**vars(error), "details": None}
+
+
+def test_nothing_is_decided_by_the_text_of_an_error() -> None:
+    text = r"(str\((error|fault|problem|refusal)\)|(error|fault|problem|refusal)\.(message|detail|args)\b)"
+    decision = re.compile(rf"{text}(\.(startswith|endswith|partition)\b| [!=]= | in )|( in|[!=]=) {text}")
+    package = Path(jobtable.__path__[0])
+    found = {str(file.relative_to(package)) for file in package.rglob("*.py") if decision.search(file.read_text())}
+    assert found <= SERVICES_OWN_TEXT

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import ConnectionUrlError
+from jobtable.errors import ConnectionUrlError, ErrorReason
 from jobtable.settings import without_secret
 from jobtable.store.backend import Backend
 from jobtable.store.store import Store
@@ -16,6 +16,7 @@ _FORMS = (
     "(dynamodb+https:// as well)"
 )
 
+S3_FORM = "s3://BUCKET/PREFIX?region=REGION"
 _DYNAMODB = ("dynamodb", "dynamodb+http", "dynamodb+https")
 
 
@@ -122,6 +123,7 @@ def default_objects_url(store_url: str) -> str:
     if scheme not in _DYNAMODB:
         raise _no_store(store_url)
     raise ConnectionUrlError(
-        f"the store {without_secret(store_url)!r} has no place for objects: name one, as in "
-        "s3://BUCKET/PREFIX?region=REGION"
+        f"the store {without_secret(store_url)!r} needs a URL for objects",
+        hint=f"name one, as in {S3_FORM}",
+        reason=ErrorReason.OBJECTS_UNSET,
     )

@@ -1,67 +1,108 @@
 """Every error that Jobtable raises.
 
     JobtableError
-    ├── DefinitionError            a table, key or entity is declared wrongly; raised at import
-    ├── ValueRefusedError          a value cannot be stored or put into a key; raised before anything is sent
+    ├── DefinitionError            the declaration of a table, key or entity is invalid; raised at import
+    ├── ValueRefusedError          a value cannot be stored or used in a key; raised before anything is sent
     ├── ItemShapeError             a stored item does not have the shape that its entity declares
-    ├── NotFoundError              there is no item under the key
-    ├── ConflictError              the item is not in the state that the caller asked for
-    │   ├── AlreadyExistsError     add() found an item under the key
-    │   ├── ConditionFailedError   the condition of a write did not hold; carries the item that is there
-    │   ├── TransactionFailedError an action of a transaction did not hold; names each one that failed
-    │   ├── JobStateError          a job's status does not allow what was asked for
-    │   ├── LeaseLostError         a worker no longer holds the job that it writes about
-    │   ├── TaskClosedError        a question to a person was answered before, or has timed out
+    ├── NotFoundError              nothing has this key or name; carries its kind and its key
+    ├── ConflictError              the item is not in the state that the caller expects
+    │   ├── AlreadyExistsError     add() found an item with the same key
+    │   ├── ConditionFailedError   the condition of a write is not met; carries the current item
+    │   ├── TransactionFailedError some actions of a transaction failed, so none took effect; carries each failure
+    │   ├── JobStateError          the status of a job does not allow the operation
+    │   ├── LeaseLostError         a worker no longer holds the lease of the job that it reports on
+    │   ├── TaskClosedError        a question to a person was already answered, or has timed out
     │   └── DependencyCycleError   jobs would wait for each other
-    ├── TokenRefusedError          a token is not that of the question which it was shown for
-    ├── TaskError                  a task cannot be found, or is not called with its parameters
-    ├── CursorError                a cursor is altered, or comes from another query
-    ├── IncompleteBatchError       a batch did not go through in time; carries what is left
-    ├── ConnectionUrlError         a store or object URL cannot be understood
-    ├── SettingsError              a setting is unknown, or its value is wrong
+    ├── TokenRefusedError          a token belongs to another question
+    ├── TaskError                  a task cannot be imported, or its parameters are invalid
+    ├── CursorError                a cursor was altered, or comes from another query
+    ├── IncompleteBatchError       a batch did not finish in time; carries the remaining items
+    ├── ConnectionUrlError         the URL of a store or an object store is invalid
+    ├── SettingsError              a setting is unknown, or its value is invalid
     │   └── MissingExtraError      an optional dependency is not installed
-    ├── ObjectNotFoundError        there is no object under the key
-    ├── ObjectStoreError           object storage refused or failed
-    │   └── ObjectStoreUnavailable retryable: it did not answer to the end, or has too much to do, or no room
-    ├── ArchiveError               an exported file is cut, altered, or none
-    ├── StorageError               the embedded engine's file cannot be used
-    │   └── StorageLocked          retryable: another program keeps it locked
-    └── RequestError               DynamoDB's answer to one request, from whichever backend; carries its code
+    ├── ObjectNotFoundError        no object has this key
+    ├── ObjectStoreError           object storage refused a request or failed
+    │   └── ObjectStoreUnavailable retryable: it sent no complete answer, is overloaded, or is full
+    ├── ArchiveError               a file is no export, or was cut or altered
+    ├── StorageError               the embedded engine cannot use its file
+    │   └── StorageLocked          retryable: another program keeps the file locked
+    └── RequestError               DynamoDB's answer to a failed request, from any backend; carries its code
         ├── ConditionalCheckFailed
-        ├── DuplicateItem          an INSERT statement found an item under its key
+        ├── DuplicateItem          an INSERT statement found an item with the same key
         ├── TransactionCanceled
         ├── TransactionConflict    retryable
         ├── TransactionInProgress  retryable
         ├── IdempotencyMismatch
-        ├── RequestRefused         the request is malformed, or breaks a limit
+        ├── RequestRefused         the request is malformed, or exceeds a limit
         ├── TableNotFound
         ├── TableInUse
         ├── CollectionTooLarge
-        ├── StreamExpired          a stream position is older than what is kept
+        ├── StreamExpired          a stream position is older than the stream's records
         ├── AccessDenied
         ├── Throttled              retryable
         └── BackendUnavailable     retryable: no answer, or the service failed
 
-`retryable` says whether the same call may succeed when it is made again.
+Read `retryable`, `reason` and the class to decide; never the text. The text is for people, and changes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, ClassVar
 
 
 def kind_and_text(error: BaseException) -> str:
-    """What is told of an error of somebody else's code: its kind, and its text if it has one."""
+    """Describe an error of other code: its class, and its text if it has one."""
     text = str(error)
     return f"{type(error).__qualname__}: {text}" if text else type(error).__qualname__
+
+
+class ErrorReason(StrEnum):
+    """Why an operation was refused, where the class of the error does not say enough to decide."""
+
+    JOB_ACTIVE = "job_active"
+    """The job has not ended."""
+    JOB_ENDED = "job_ended"
+    JOB_DELETED = "job_deleted"
+    """The job is being deleted."""
+    JOB_CHANGED = "job_changed"
+    """The job changed meanwhile: read it again."""
+    JOB_HAS_CHILDREN = "job_has_children"
+    JOB_HAS_OWNER = "job_has_owner"
+    """The job belongs to a system, whose verbs change it."""
+    TARGET_NOT_EMPTY = "target_not_empty"
+    """An import would meet existing items."""
+    TABLE_MISSING = "table_missing"
+    """The table is declared but not deployed."""
+    INDEX_MISSING = "index_missing"
+    """The index is declared but not deployed."""
+    OBJECTS_UNSET = "objects_unset"
+    """The store does not imply an object store."""
+    UNAUTHENTICATED = "unauthenticated"
+    """The server requires a valid token."""
 
 
 class JobtableError(Exception):
     """The root of the tree."""
 
     retryable: ClassVar[bool] = False
+    """Whether the same call may succeed later."""
+
+    def __init__(self, message: str = "", *, hint: str | None = None, reason: ErrorReason | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        """What to do. The command line and the HTTP API replace it where they know better advice."""
+        self.reason = reason
+
+    @property
+    def statement(self) -> str:
+        """What happened, without the hint."""
+        return self.message
+
+    def __str__(self) -> str:
+        return f"{self.statement}; {self.hint}" if self.hint else self.statement
 
 
 class DefinitionError(JobtableError):
@@ -77,25 +118,32 @@ class ItemShapeError(JobtableError):
 
 
 class NotFoundError(JobtableError, LookupError):
-    """There is no item under the key, or nothing of the name that was asked for."""
+    """Nothing has this key or name: `missing` makes the usual one."""
 
-    @property
-    def kind(self) -> str | None:
-        """What is missing, in one word, where the message says it: `job` in "there is no job J"; else None."""
-        found = re.search(r"there is no ([a-z]+)", str(self))
-        return found and found[1]
+    def __init__(
+        self, message: str = "", *, kind: str | None = None, key: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        """What is missing, as in `job` or `access token`."""
+        self.key = key
+
+
+def missing(kind: str, key: object, *, hint: str | None = None) -> NotFoundError:
+    """Return the error that says that no thing of this kind has this key."""
+    return NotFoundError(f"there is no {kind} {key}", kind=kind, key=str(key), hint=hint)
 
 
 class ConflictError(JobtableError):
-    """The item is not in the state that the caller asked for."""
+    """The item is not in the state that the caller expects."""
 
 
 class AlreadyExistsError(ConflictError):
-    """add() found an item under the key."""
+    """add() found an item with the same key."""
 
 
 class ConditionFailedError(ConflictError):
-    """The condition of a write did not hold; `current` is the entity that is there."""
+    """The condition of a write is not met; `current` is the stored entity."""
 
     def __init__(self, message: str, current: Any = None) -> None:
         super().__init__(message)
@@ -103,7 +151,7 @@ class ConditionFailedError(ConflictError):
 
 
 class TransactionFailedError(ConflictError):
-    """A transaction did not happen; `failures` says which actions did not hold, and why."""
+    """Some actions of a transaction failed, so none took effect; `failures` has each of them."""
 
     def __init__(self, message: str, failures: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
@@ -111,15 +159,15 @@ class TransactionFailedError(ConflictError):
 
 
 class JobStateError(ConflictError):
-    """A job's status does not allow what was asked for."""
+    """The status of a job does not allow the operation."""
 
 
 class LeaseLostError(ConflictError):
-    """A worker no longer holds the job that it writes about: another one may run it. Nothing was written."""
+    """A worker no longer holds the lease of the job that it reports on. Nothing was written."""
 
 
 class TaskClosedError(ConflictError):
-    """A question to a person was answered before, or has timed out."""
+    """A question to a person was already answered, or has timed out."""
 
 
 class DependencyCycleError(ConflictError):
@@ -127,19 +175,19 @@ class DependencyCycleError(ConflictError):
 
 
 class TokenRefusedError(JobtableError):
-    """A token is not that of the question which it was shown for."""
+    """A token belongs to another question."""
 
 
 class TaskError(JobtableError):
-    """A task cannot be found, or is not called with its parameters."""
+    """A task cannot be imported, or its parameters are invalid."""
 
 
 class CursorError(JobtableError, ValueError):
-    """A cursor is altered, or comes from another query."""
+    """A cursor was altered, or comes from another query."""
 
 
 class IncompleteBatchError(JobtableError):
-    """A batch did not go through in time; `left` holds what its last request left undone. Do all of it again."""
+    """A batch did not finish in time; `left` has what its last request did not do. Repeat the whole batch."""
 
     retryable = True
 
@@ -149,11 +197,11 @@ class IncompleteBatchError(JobtableError):
 
 
 class ConnectionUrlError(JobtableError, ValueError):
-    """A store or object URL cannot be understood."""
+    """The URL of a store or an object store is invalid."""
 
 
 class SettingsError(JobtableError, ValueError):
-    """A setting is unknown, or its value is wrong; says where it stands."""
+    """A setting is unknown, or its value is invalid; the message names the source."""
 
 
 class MissingExtraError(SettingsError):
@@ -161,156 +209,148 @@ class MissingExtraError(SettingsError):
 
 
 class ObjectNotFoundError(JobtableError, LookupError):
-    """There is no object under the key."""
+    """No object has this key."""
 
 
 class ObjectStoreError(JobtableError):
-    """Object storage refused or failed."""
+    """Object storage refused a request or failed."""
 
 
 class ObjectStoreUnavailable(ObjectStoreError):
-    """Object storage did not answer to the end, or has too much to do, or no room."""
+    """Object storage sent no complete answer, is overloaded, or is full."""
 
     retryable = True
 
 
 class ArchiveError(JobtableError):
-    """An exported file is cut, altered, or no exported file at all; nothing was read from it."""
+    """A file is no export, or was cut or altered; nothing was imported from it."""
 
 
 class StorageError(JobtableError):
-    """The embedded engine's file cannot be used: locked away, damaged, or from a newer version."""
+    """The embedded engine cannot use its file: it is locked, damaged, or from a newer version."""
 
 
 class StorageLocked(StorageError):
-    """The embedded engine's file could not be opened, because another program has kept it locked all the while."""
+    """Another program kept the embedded engine's file locked for too long."""
 
     retryable = True
 
 
 class RequestError(JobtableError):
-    """DynamoDB's answer to one request: its error code, its message, and what else it sent along."""
+    """DynamoDB's answer to a failed request, from any backend: its code, its message and further members."""
 
     code: str = "InternalServerError"
     has_waited = False
-    """Whether the backend has tried for some seconds before it gave up: then it is not asked again at once."""
+    """Whether the backend already retried for some seconds."""
 
-    def __init__(self, message: str, *, code: str | None = None, details: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        code: str | None = None,
+        details: Mapping[str, Any] | None = None,
+        hint: str | None = None,
+        reason: ErrorReason | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, reason=reason)
         self.code = code or type(self).code
         self.details: Mapping[str, Any] = details or {}
 
-    def __str__(self) -> str:
+    @property
+    def statement(self) -> str:
         return f"{self.code}: {self.message}"
 
 
 class ConditionalCheckFailed(RequestError):
-    """The condition of one write did not hold; details["Item"] is the old item where it was asked for."""
+    """The condition of one write is not met; details["Item"] is the stored item if the request asked for it."""
 
     code = "ConditionalCheckFailedException"
 
 
 class DuplicateItem(RequestError):
-    """A PartiQL INSERT found an item under its key."""
+    """A PartiQL INSERT found an item with the same key."""
 
     code = "DuplicateItemException"
 
 
 class TransactionCanceled(RequestError):
-    """details["CancellationReasons"] has one entry per action, in order."""
+    """A transaction was cancelled; details["CancellationReasons"] has one entry per action, in order."""
 
     code = "TransactionCanceledException"
 
 
 class TransactionConflict(RequestError):
-    """A transaction is working on the item."""
+    """Another transaction is working on the item."""
 
     code = "TransactionConflictException"
     retryable = True
 
 
 class TransactionInProgress(RequestError):
-    """A transaction with this token is under way."""
+    """A transaction with this token is in progress."""
 
     code = "TransactionInProgressException"
     retryable = True
 
 
 class IdempotencyMismatch(RequestError):
-    """The token was used before, with other actions."""
+    """The token was already used with other actions."""
 
     code = "IdempotentParameterMismatchException"
 
 
 class RequestRefused(RequestError):
-    """The request is malformed, or breaks a limit."""
+    """The request is malformed, or exceeds a limit."""
 
     code = "ValidationException"
 
 
 class TableNotFound(RequestError):
-    """The table, index or stream is not there."""
+    """The table, index or stream does not exist."""
 
     code = "ResourceNotFoundException"
 
 
 class TableInUse(RequestError):
-    """The table is there already, or is being changed."""
+    """The table already exists, or is being changed."""
 
     code = "ResourceInUseException"
 
 
 class CollectionTooLarge(RequestError):
-    """An item collection of a table with a local index grew over 10 GB."""
+    """An item collection of a table with a local index exceeds 10 GB."""
 
     code = "ItemCollectionSizeLimitExceededException"
 
 
 class StreamExpired(RequestError):
-    """The stream position is older than what is kept, or the iterator is too old."""
+    """The stream position is older than the stream's records, or the iterator has expired."""
 
     code = "TrimmedDataAccessException"
 
 
 class AccessDenied(RequestError):
-    """The credentials are missing, wrong, or not allowed to do this."""
+    """The credentials are missing or invalid, or do not allow this."""
 
     code = "AccessDeniedException"
 
 
 class Throttled(RequestError):
-    """Too many requests; wait and ask again."""
+    """Too many requests; wait before you retry."""
 
     code = "ThrottlingException"
     retryable = True
 
 
 class BackendUnavailable(RequestError):
-    """No answer came, or the service failed: whether the request took effect is unknown."""
+    """No answer came, or the service failed: the request may have taken effect."""
 
     code = "InternalServerError"
     retryable = True
 
 
-_OWN_CODES: tuple[type[RequestError], ...] = (
-    ConditionalCheckFailed,
-    DuplicateItem,
-    TransactionCanceled,
-    TransactionConflict,
-    TransactionInProgress,
-    IdempotencyMismatch,
-    RequestRefused,
-    TableNotFound,
-    TableInUse,
-    CollectionTooLarge,
-    StreamExpired,
-    AccessDenied,
-    Throttled,
-    BackendUnavailable,
-)
 _CLASS_OF_CODE: dict[str, type[RequestError]] = {
-    **{cls.code: cls for cls in _OWN_CODES},
+    **{cls.code: cls for cls in RequestError.__subclasses__()},
     "SerializationException": RequestRefused,
     "UnknownOperationException": RequestRefused,
     "TableNotFoundException": TableNotFound,
@@ -335,5 +375,13 @@ _CLASS_OF_CODE: dict[str, type[RequestError]] = {
 
 
 def request_error(code: str, message: str, details: Mapping[str, Any] | None = None) -> RequestError:
-    """The error for a DynamoDB error code; an unknown code gives a plain RequestError that carries it."""
+    """Return the error for a DynamoDB error code: a plain RequestError for an unknown one."""
     return _CLASS_OF_CODE.get(code, RequestError)(message, code=code, details=details)
+
+
+_NO_INDEX = "The table does not have the specified index"
+
+
+def lacks_index(error: RequestError) -> bool:
+    """Return whether a request named an index that its table lacks: DynamoDB has no code of its own for this."""
+    return error.message.startswith(_NO_INDEX)

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 import jobtable.access.entities  # noqa: F401 - it declares entities of the main table
 from jobtable.app import tables_of
-from jobtable.errors import NotFoundError
+from jobtable.errors import missing
 from jobtable.jobs.read import queries
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Table, wire
@@ -68,7 +68,7 @@ def table_named(name: str) -> Table:
     """The declared table of that name, or NotFoundError."""
     found = next((table for table in tables() if table.name == name), None)
     if found is None:
-        raise NotFoundError(f"there is no table {name}; there are {', '.join(table.name for table in tables())}")
+        raise missing("table", name, hint=f"the tables are {', '.join(table.name for table in tables())}")
     return found
 
 

@@ -67,4 +67,4 @@ def test_in_a_terminal_the_person_decides(cli: CommandLine, tmp_path: Path) -> N
         assert services.jobs.queries.get_job(job.job_id).name == "kept"
         assert run_in_terminal(tmp_path, *command, answer=b"y\n")[0] == 0
     missing = cli.run("jobs", "show", job.job_id, code=3)
-    assert missing.stderr == f"Error: there is no job {job.job_id}; `jobtable jobs list` lists what is there\n"
+    assert missing.stderr == f"Error: there is no job {job.job_id}; `jobtable jobs list` lists them\n"

@@ -46,7 +46,7 @@ def test_an_empty_queue_is_deleted(cli: CommandLine) -> None:
     cli.run("jobs", "cancel", cli.json("jobs", "list")[0]["job_id"])
     assert cli.run("queues", "delete", "gpu", "--yes").stdout == "gpu deleted\n"
     missing = cli.run("queues", "delete", "gpu", "--yes", code=ExitCode.NOT_FOUND)
-    assert missing.stderr == "Error: there is no queue gpu; `jobtable queues list` lists what is there\n"
+    assert missing.stderr == "Error: there is no queue gpu; `jobtable queues list` lists them\n"
 
 
 def test_only_orphans_that_are_old_enough_are_swept(cli: CommandLine) -> None:
@@ -182,7 +182,7 @@ def test_a_dry_run_of_a_sweep_creates_nothing(cli: CommandLine, tmp_path: Path) 
 def test_a_missing_table_says_how_it_is_made(cli: CommandLine) -> None:
     cli.make_store()
     missing = cli.run("receipts", "migrate", "--dry-run", code=ExitCode.FAILED)
-    assert "create the tables with `jobtable tables create`" in missing.stderr
+    assert "create it with `jobtable tables create`" in missing.stderr
 
 
 def test_settings_are_shown_with_where_they_come_from(cli: CommandLine) -> None:
@@ -203,7 +203,7 @@ def test_a_table_is_exported_and_imported_elsewhere(cli: CommandLine) -> None:
     exported = cli.json("export", "jobtable", "jobs.jsonl")
     assert exported["items"] > 3
     refused = cli.run("import", "jobs.jsonl", code=ExitCode.CONFLICT)
-    assert "is not empty: say --existing merge, or --existing replace" in refused.stderr
+    assert "is not empty; choose `--existing merge` or `--existing replace`" in refused.stderr
     cli.run("import", "jobs.jsonl", "--existing", "merge")
     assert cli.json("import", "jobs.jsonl", "--store", "file:copy.db") == exported
     assert cli.json("jobs", "show", job_id, "--store", "file:copy.db") == cli.json("jobs", "show", job_id)
@@ -221,7 +221,7 @@ def test_files_that_cannot_be_used_are_told_in_one_line(cli: CommandLine) -> Non
         assert nowhere.stderr.startswith("Error: no/folder/file cannot be written: the folder ")
         assert len(nowhere.stderr.splitlines()) == 1
     unknown = cli.run("export", "jobs", "jobs.jsonl", code=ExitCode.NOT_FOUND)
-    assert "there is no table jobs; there are jobtable, " in unknown.stderr
+    assert "there is no table jobs; the tables are jobtable, " in unknown.stderr
 
 
 @pytest.mark.parametrize("command", [["export", "jobtable"], ["journeys", "export", "JRN-1"]])

@@ -95,7 +95,7 @@ def test_what_stands_behind_two_dashes_is_no_server(cli: CommandLine) -> None:
 
 def test_a_store_without_a_place_for_objects_says_which_option_names_one(cli: CommandLine) -> None:
     done = cli.run("jobs", "list", "--store", "dynamodb://eu-west-1", code=2)
-    assert "has no place for objects: name one with --objects, as in s3://BUCKET" in done.stderr
+    assert "needs a URL for objects; name one with `--objects`, as in s3://BUCKET" in done.stderr
 
 
 def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_an_error_is_one_line() -> None:
     assert line_of(StorageError("first\n  second")) == "Error: first second"
     with connect("memory:") as store, pytest.raises(TableNotFound) as raised:
         store.get(Queue.key(queue_name="gpu"))
-    advice = "create the tables with `jobtable tables create` (--module MODULE for a table of your own)"
+    advice = "create it with `jobtable tables create` (your own tables with `--module MODULE`)"
     assert line_of(raised.value).endswith(f": jobtable; {advice}")
 
 

@@ -98,7 +98,7 @@ def test_a_table_of_a_module_is_exported_and_imported(program: Program, url: str
     with connect(url) as store:
         store.add(program.entity(name="a", owner="ann"))
     told = run("export", "evals", file, "--store", url)
-    assert (told.exit_code, "--module names the module" in told.output) == (3, True)
+    assert (told.exit_code, "name the module of your own tables with `--module`" in told.output) == (3, True)
     assert run("export", "evals", file, *own, "--store", url).exit_code == 0
     copy = f"file:{tmp_path / 'copy.db'}"
     assert run("import", file, *own, "--store", copy).exit_code == 0

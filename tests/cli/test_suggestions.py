@@ -9,12 +9,11 @@ import pytest
 from tests.cli.conftest import CommandLine
 from typer.core import TyperGroup
 
-from jobtable import web
+import jobtable
 from jobtable.cli.main import commands, load
-from jobtable.cli.output import LISTING_OF_KIND
+from jobtable.cli.output import listing_commands
 
-TEMPLATES = Path(web.__path__[0]) / "templates"
-PAGES = "".join(file.read_text() for file in sorted(TEMPLATES.glob("*.html")))
+PAGES = "".join(file.read_text() for file in sorted(Path(jobtable.__path__[0]).rglob("templates/*.html")))
 IN_PAGES = sorted(set(re.findall(r'jobtable ([a-z][^"<{]*)', PAGES)))
 
 
@@ -26,7 +25,7 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize("command", [*EMPTY.values(), *IN_PAGES, *LISTING_OF_KIND.values()])
+@pytest.mark.parametrize("command", [*EMPTY.values(), *IN_PAGES, *listing_commands().values()])
 def test_a_suggested_command_is_there(command: str) -> None:
     name, *rest = command.split()
     assert name in commands(), command

@@ -460,7 +460,7 @@ def test_a_waiting_job_is_cancelled_at_once_and_a_running_one_by_its_worker(jobs
     assert jobs.heartbeat(lease).job.requested == "cancel"
     assert jobs.finish(jobs.heartbeat(lease), Outcome.completed()).status is Status.CANCELLED
     assert jobs.cancel(first.job_id).status is Status.CANCELLED
-    with pytest.raises(JobStateError, match="CANCELLED already"):
+    with pytest.raises(JobStateError, match="already CANCELLED"):
         jobs.stop(first.job_id)
     with pytest.raises(NotFoundError):
         jobs.cancel("nobody")
@@ -751,7 +751,7 @@ def test_what_is_under_a_completed_job_can_be_retried_and_cancelled(jobs: Jobs) 
         jobs.cancel(parent.job_id, tree=False)
     assert jobs.retry(parent.job_id, tree=True).status is Status.COMPLETED
     assert run_all(jobs) == ["under"]
-    with pytest.raises(JobStateError, match="is COMPLETED: only a job that ended otherwise"):
+    with pytest.raises(JobStateError, match="is COMPLETED and cannot be retried"):
         jobs.retry(parent.job_id, tree=True)
     check_records(jobs)
 
@@ -911,7 +911,7 @@ def test_a_job_is_deleted_with_everything_under_it(jobs: Jobs, clock: FakeClock)
     jobs.store.backend.execute("PutItem", {"TableName": jobs.store.table_name(main), "Item": stranger})
     with pytest.raises(JobStateError, match="under it"):
         jobs.delete(group.job_id)
-    with pytest.raises(JobStateError, match="cancel it first"):
+    with pytest.raises(JobStateError, match="cancel it before"):
         jobs.delete(one.job_id)
     jobs.finish_many([(lease, Outcome.completed()) for lease in leases])
     jobs.delete(group.job_id, tree=True)

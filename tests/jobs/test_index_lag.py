@@ -103,7 +103,7 @@ def test_a_tree_ends_with_jobs_that_nobody_waits_for_and_the_index_does_not_show
     jobs.retry("top", tree=True)
     assert {cloud.status(job) for job in (child, grandchild)} == {Status.PENDING}
     getattr(jobs, verb)("top")
-    with pytest.raises(ConflictError, match="has jobs under it"):
+    with pytest.raises(ConflictError, match="has children"):
         jobs.delete("top")
     jobs.delete("top", tree=True)
     assert list(cloud.jobs.queries.list_jobs()) == []

@@ -79,13 +79,13 @@ def test_a_tree_of_any_depth_is_walked(jobs: Jobs) -> None:
         NewJob(name="level", task=TASK, job_id=f"level-{level}", parent_job_id=f"level-{level - 1}" if level else None)
         for level in range(DEPTH)
     )
-    with pytest.raises(JobStateError, match="is PENDING: only a job that ended"):
+    with pytest.raises(JobStateError, match="is PENDING and cannot be retried"):
         jobs.retry("level-0", tree=True)
 
 
 def test_a_job_is_not_deleted_from_above_others_and_few_of_them_are_read_for_that(jobs: Jobs) -> None:
     jobs.submit(NewJob(name="parent", task=TASK, job_id="parent"))
     jobs.submit_many(NewJob(name="child", task=TASK, parent_job_id="parent") for _ in range(300))
-    with jobs.store.capacity.measure() as spent, pytest.raises(JobStateError, match="has jobs under it"):
+    with jobs.store.capacity.measure() as spent, pytest.raises(JobStateError, match="has children"):
         jobs.delete("parent")
     assert sum(units.calls for units in spent.values()) == 3

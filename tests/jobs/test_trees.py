@@ -90,7 +90,7 @@ def test_jobs_come_under_one_that_was_ended_alone(jobs: Jobs) -> None:
 def test_a_tree_that_cannot_be_ended_any_more_stays_open(jobs: Jobs) -> None:
     jobs.submit(under(None, "top"))
     jobs.finish(claim(jobs)[0], Outcome.completed())
-    with pytest.raises(JobStateError, match="job top is COMPLETED already"):
+    with pytest.raises(JobStateError, match="job top is already COMPLETED"):
         jobs.cancel("top")
     assert jobs.submit(under("top", "child")).status is Status.PENDING
 
@@ -101,9 +101,9 @@ def test_a_tree_under_a_completed_job_may_be_ended_twice_as_any_other(jobs: Jobs
     jobs.submit(under("top", "child"))
     assert [jobs.cancel("top").status for _ in range(2)] == [Status.COMPLETED] * 2
     assert status(jobs, "child") is Status.CANCELLED
-    with pytest.raises(JobStateError, match="job top is COMPLETED already"):
+    with pytest.raises(JobStateError, match="job top is already COMPLETED"):
         jobs.cancel("top", tree=False)
-    with pytest.raises(JobStateError, match="job top is COMPLETED already"):
+    with pytest.raises(JobStateError, match="job top is already COMPLETED"):
         jobs.stop("top")
 
 

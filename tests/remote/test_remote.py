@@ -64,7 +64,7 @@ def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -
     assert remote.jobs.cancel(first.job_id, message="no more").message == "no more"
     assert remote.jobs.retry(first.job_id).status is Status.PENDING
     assert remote.jobs.stop(first.job_id).status is Status.STOPPED
-    with pytest.raises(JobStateError, match="STOPPED already"):
+    with pytest.raises(JobStateError, match="already STOPPED"):
         remote.jobs.cancel(first.job_id)
     remote.jobs.cancel(job.job_id)
     assert remote.jobs.delete(first.job_id) > 3
@@ -338,7 +338,7 @@ def odd() -> Iterator[Server]:
         ('/429/{"detail":"slowly"}', Throttled, "slowly"),
         ('/404/{"title":"Not_Found"}', NotFoundError, "Not Found"),
         ('/409/{"type":"JobStateError","detail":"it_runs"}', JobStateError, "it runs"),
-        ('/422/{"type":"RequestRefused","detail":"ValidationException:_bad"}', RequestRefused, "bad"),
+        ('/422/{"type":"RequestError","reason":"ValidationException","detail":"bad"}', RequestRefused, "bad"),
         ('/422/{"detail":"shape","errors":[{"at":"body"}]}', RequestRefused, 'shape: {"at": "body"}'),
         ('/400/{"type":"__builtins__"}', RequestRefused, "does not answer as a Jobtable server: HTTP 400"),
         ("/400/[]", RequestRefused, "does not answer as a Jobtable server: HTTP 400"),
@@ -416,7 +416,7 @@ class TestOnTheCommandLine:
 
     def test_who_has_no_token_is_told_where_to_give_it(self, served: Served) -> None:
         refused = CliRunner().invoke(app, ["jobs", "list"], env={"JOBTABLE_SERVER": served.url})
-        assert "this needs a valid token: set JOBTABLE_TOKEN" in refused.stderr
+        assert "this needs a valid token; set JOBTABLE_TOKEN" in refused.stderr
 
     def test_what_needs_a_store_says_so(self, served: Served) -> None:
         for command in (["tables", "list"], ["export", "jobtable", "x.jsonl"]):

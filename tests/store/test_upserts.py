@@ -144,7 +144,7 @@ def test_a_transaction_makes_and_changes_items_too(store: Store) -> None:
             tx.upsert(Counter.key(name="runs"), Counter.value.increment())
             tx.upsert(Counter.key(name="jobs"), Counter.value.increment(5))
     assert [each.value for each in store.query(Counter.all_counters())] == [10, 2]
-    with pytest.raises(TransactionFailedError, match=r"upsert Counter .*: its condition does not hold"):  # noqa: SIM117
+    with pytest.raises(TransactionFailedError, match=r"upsert Counter .*: its condition is not met"):  # noqa: SIM117
         with store.transaction() as tx:
             tx.upsert(Counter.key(name="runs"), Counter.value.increment(), when=Counter.value == 1)
 

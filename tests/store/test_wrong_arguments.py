@@ -233,9 +233,9 @@ def test_a_transaction_says_what_was_in_its_way() -> None:
         with pytest.raises(TransactionFailedError) as raised:
             tx.commit()
     assert str(raised.value).split(" it was not possible to ")[1].split("; ") == [
-        "add Job PK='JOB#1' SK='JOB': it is there already",
-        "update Job PK='JOB#2' SK='JOB': it is not there",
-        "put Job PK='JOB#3' SK='JOB': its condition does not hold",
+        "add Job PK='JOB#1' SK='JOB': it already exists",
+        "update Job PK='JOB#2' SK='JOB': it does not exist",
+        "put Job PK='JOB#3' SK='JOB': its condition is not met",
     ]
 
 

@@ -42,7 +42,7 @@ def test_each_job_has_its_own_outcome_in_the_order_of_the_request(open_server: S
     assert (done["job"]["status"], done["job"]["message"], done["problem"]) == ("CANCELLED", "not wanted", None)
     assert (missing["job"], missing["problem"]["status"], missing["problem"]["type"]) == (None, 404, "NotFoundError")
     assert (refused["job"], refused["problem"]["status"]) == (None, 409)
-    assert "STOPPED already" in refused["problem"]["detail"]
+    assert "already STOPPED" in refused["problem"]["detail"]
 
 
 def test_many_are_stopped_retried_and_deleted(open_server: Served, client: httpx.Client) -> None:

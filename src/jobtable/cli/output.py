@@ -18,16 +18,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from jobtable.connection import S3_FORM
 from jobtable.errors import (
     BackendUnavailable,
     ConflictError,
     ConnectionUrlError,
+    ErrorReason,
     JobtableError,
     NotFoundError,
     ObjectNotFoundError,
     SettingsError,
 )
 from jobtable.store import Query
+from jobtable.system import declared
 
 _UNBOUNDED = 100_000
 _LONGEST_IN_ROW = 120
@@ -58,31 +61,23 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
     (ConnectionUrlError, ExitCode.USAGE),
 )
 
-LISTING_OF_KIND = {
-    "access": "tokens list",
-    "conversation": "conversations runs CONVERSATION",
-    "execution": "executions list",
-    "image": "receipts list",
+_LIST_OF_CORE = {
+    "access token": "tokens list",
     "instance": "workers list --all",
     "job": "jobs list",
-    "journey": "journeys list",
     "queue": "queues list",
-    "receipt": "receipts list",
-    "run": "conversations runs CONVERSATION",
-    "sweep": "sweeps list",
-    "task": "tasks list",
-    "validation": "tasks list",
 }
-"""The command that lists what is there, by what is missing."""
+"""The command that lists each kind of thing, as `System.listings` has it for the systems' kinds."""
 
-_ON_THE_COMMAND_LINE = {
-    "has no place for objects: name one, as in": "has no place for objects: name one with --objects, as in",
-    "choose to merge, or to replace what is there": "say --existing merge, or --existing replace",
-    "choose to merge or to replace it": "say --existing merge, or --existing replace",
-    "create it with store.tables.create(...), or `": "create the tables with `",
-    "send it as 'Authorization: Bearer TOKEN', or log in at /login": "set JOBTABLE_TOKEN (`jobtable tokens create`)",
+_HINT_OF_REASON = {
+    ErrorReason.JOB_HAS_CHILDREN: "delete the whole tree with `--tree`, or its children first",
+    ErrorReason.TARGET_NOT_EMPTY: "choose `--existing merge` or `--existing replace`",
+    ErrorReason.TABLE_MISSING: "create it with `jobtable tables create` (your own tables with `--module MODULE`)",
+    ErrorReason.INDEX_MISSING: "add it with `jobtable tables update`",
+    ErrorReason.OBJECTS_UNSET: f"name one with `--objects`, as in {S3_FORM}",
+    ErrorReason.UNAUTHENTICATED: "set JOBTABLE_TOKEN to one from `jobtable tokens create`",
 }
-"""What programs are told to do, and people on the command line do in another way."""
+"""The advice for the command line, in place of the advice for programs."""
 _COLOUR_OF_WORD = {
     "PENDING": "yellow",
     "RUNNING": "cyan",
@@ -258,13 +253,25 @@ def exit_code_of(error: JobtableError) -> ExitCode:
 
 def line_of(error: JobtableError) -> str:
     """The error as one line."""
-    # Who got no answer has no code of DynamoDB's: to call that an internal error of a server would mislead.
-    text = " ".join((error.message if isinstance(error, BackendUnavailable) else str(error)).split())
-    for said, meant in _ON_THE_COMMAND_LINE.items():
-        text = text.replace(said, meant)
-    if isinstance(error, NotFoundError) and error.kind in LISTING_OF_KIND:
-        text += f"; `jobtable {LISTING_OF_KIND[error.kind]}` lists what is there"
-    return f"Error: {text}"
+    # Without an answer there is no code of DynamoDB's: to call that an internal error of a server would mislead.
+    statement = error.message if isinstance(error, BackendUnavailable) else error.statement
+    hint = _hint_of(error)
+    return "Error: " + " ".join((f"{statement}; {hint}" if hint else statement).split())
+
+
+def _hint_of(error: JobtableError) -> str | None:
+    if error.reason in _HINT_OF_REASON:
+        return _HINT_OF_REASON[error.reason]
+    command = listing_commands().get(error.kind or "") if isinstance(error, NotFoundError) else None
+    return f"`jobtable {command}` lists them" if command else error.hint
+
+
+def listing_commands() -> dict[str, str]:
+    """Return the command that lists each kind of thing which an error may call missing."""
+    found = dict(_LIST_OF_CORE)
+    for _, listings in declared("listings"):
+        found |= {kind: listing.command for kind, listing in listings.items()}
+    return found
 
 
 class Bar:

@@ -41,7 +41,8 @@ def chosen_table(name: str, modules: Sequence[str] | None) -> Table:
     try:
         return own.get(name) or table_named(name)
     except NotFoundError as error:
-        raise NotFoundError(f"{error}. For a table of your own, --module names the module that declares it") from error
+        error.hint = f"{error.hint}; name the module of your own tables with `--module`"
+        raise
 
 
 def _imported(name: str) -> ModuleType:

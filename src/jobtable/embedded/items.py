@@ -41,9 +41,9 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
     write_report,
 )
-from jobtable.embedded.values import NOT_ONE_TYPE, validate_item
+from jobtable.embedded.values import validate_item
+from jobtable.embedded.wordings import ItemTooLarge, NotOneType
 from jobtable.embedded.writes import (
-    TOO_LARGE,
     Kind,
     Write,
     prepare_delete,
@@ -239,9 +239,6 @@ def _prepared_known(kind: Kind, prepare: _Prepare, storage: Storage, request: St
         return _prepared(prepare, storage, request)
 
 
-_NEVER_COUNTED = (*NOT_ONE_TYPE, TOO_LARGE)
-
-
 def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: OlderParameters | None = None) -> Write:
     """The write that a request asks for, or RequestRefused.
 
@@ -255,7 +252,7 @@ def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: Olde
         return prepare(tables, request, older)
     except RequestRefused as error:
         fault = error.fault if isinstance(error, InvalidValue) else error
-        if tables.is_asked or error.code != RequestRefused.code or fault.message in _NEVER_COUNTED:
+        if tables.is_asked or error.code != RequestRefused.code or isinstance(fault, NotOneType | ItemTooLarge):
             raise
         if is_deeper(request, _MAX_LEVELS):  # the older reader does not count them
             raise

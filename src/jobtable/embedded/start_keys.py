@@ -10,17 +10,11 @@ from jobtable.embedded.keys import KEY_MISMATCH, key_position
 from jobtable.embedded.schema import KeyAttribute, Range
 from jobtable.embedded.sources import Source
 from jobtable.embedded.values import validate_item
+from jobtable.embedded.wordings import RefusedInStart
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request
 
 _INVALID_START = "The provided starting key is invalid"
-_SAID_OF_STARTS = (
-    "exactly one of the supported datatypes",
-    "Null attribute value types must have the value of true",
-    "An string set  may not be empty",
-    "Binary sets should not be empty",
-)
-"""The faults of values that DynamoDB reports as faults of a starting key."""
 
 
 def start_key(request: Request) -> Item | None:
@@ -30,10 +24,8 @@ def start_key(request: Request) -> Item | None:
         return None
     try:
         return validate_item(start)
-    except RequestRefused as error:
-        if error.message.endswith(_SAID_OF_STARTS):
-            raise RequestRefused(f"{_INVALID_START}: {error.message}") from error
-        raise
+    except RefusedInStart as error:
+        raise RequestRefused(f"{_INVALID_START}: {error.message}") from error
 
 
 def check_start_of_scan(source: Source, key: Item) -> None:

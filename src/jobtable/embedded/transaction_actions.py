@@ -9,7 +9,7 @@ from jobtable.embedded.keys import SchemaMismatch
 from jobtable.embedded.requests import AT_LEAST_ONE, Lookup, Tables, constraint, constraints_broken, table_of_arn
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.values import TOO_DEEP
+from jobtable.embedded.wordings import TooDeep
 from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TransactionCanceled
 from jobtable.store.backend import Request
 
@@ -47,7 +47,7 @@ def prepare_actions(storage: Storage, actions: Sequence[tuple[Callable[[Tables, 
             unfit = unfit or (number, error)
         except RequestError as error:
             if not tables.is_asked:
-                if error.message == TOO_DEEP:
+                if isinstance(error, TooDeep):
                     _refuse_expressions(storage, prepare, body)
                 raise
             found_in_table = found_in_table or error

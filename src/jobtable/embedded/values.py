@@ -23,7 +23,7 @@ from jobtable.embedded.json_types import (
     wrong_json_type,
 )
 from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numbers
-from jobtable.embedded.wordings import INVALID, ValueRefused
+from jobtable.embedded.wordings import INVALID, EmptyName, NotOneType, RefusedInStart, TooDeep, ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, EncodedItem, Item
 from jobtable.store.sizes import CONTAINER_BYTES, number_size, utf8_length
@@ -41,8 +41,6 @@ SEVERAL_TYPES = (
 _SPARE_BITS = "Invalid last non-pad Base64 character dectected"  # DynamoDB's spelling
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 """Texts that DynamoDB takes for flags, in any case."""
-NOT_ONE_TYPE = (_EMPTY_VALUE, SEVERAL_TYPES)
-"""The messages for a value that has no type, and for one that has several."""
 _EMPTY_NAME = "Empty attribute name"
 BECOMES_TOO_DEEP = "Nesting Levels have exceeded supported limits"
 """The message for what an update, or a value that a statement writes out, would make too deep."""
@@ -62,10 +60,10 @@ def measure_item(item: Any) -> tuple[Item, int]:
         return _measured_members(item, 1)
     except RequestRefused as fault:
         # The names of attributes are looked at before any value, those in maps when no value is too deep.
-        if fault.message == TOO_DEEP and "" in item:
-            raise RequestRefused(_EMPTY_NAME) from fault
-        if fault.message == _EMPTY_NAME and "" not in item and is_deeper(item, _MAX_LEVELS):
-            raise RequestRefused(TOO_DEEP) from fault
+        if isinstance(fault, TooDeep) and "" in item:
+            raise EmptyName(_EMPTY_NAME) from fault
+        if isinstance(fault, EmptyName) and "" not in item and is_deeper(item, _MAX_LEVELS):
+            raise TooDeep(TOO_DEEP) from fault
         raise
 
 
@@ -153,9 +151,9 @@ def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
         raise wrong_json_type(value, ATTRIBUTE_VALUE)
     found = {kind: measure(value[kind], depth) for kind, measure in _MEASURES.items() if value.get(kind) is not None}
     if not found:
-        raise RequestRefused(_EMPTY_VALUE)
+        raise NotOneType(_EMPTY_VALUE)
     if len(found) > 1:
-        raise RequestRefused(SEVERAL_TYPES)
+        raise NotOneType(SEVERAL_TYPES)
     [(kind, (content, size))] = found.items()
     return {kind: content}, size
 
@@ -185,7 +183,7 @@ def _measured_members(members: dict[str, Any], depth: int) -> tuple[dict[str, At
                     changed = dict(members)
                 changed[name] = checked
         if not name:
-            raise RequestRefused(_EMPTY_NAME)
+            raise EmptyName(_EMPTY_NAME)
         name_bytes = len(name) if name.isascii() else utf8_length(name)
         if name_bytes > MAX_NAME_BYTES:
             raise RequestRefused("Attribute name is too large, must be less than 65536 bytes")
@@ -265,7 +263,7 @@ def _flag_in_words(content: Any) -> bool:
 
 def _null(content: Any, depth: int) -> tuple[bool, int]:
     if not _boolean(content, depth)[0]:
-        raise RequestRefused(INVALID + "Null attribute value types must have the value of true")
+        raise RefusedInStart(INVALID + "Null attribute value types must have the value of true")
     return True, 1
 
 
@@ -278,7 +276,7 @@ def _members(content: Any) -> list[Any]:
 def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RequestRefused(INVALID + "An string set  may not be empty")
+        raise RefusedInStart(INVALID + "An string set  may not be empty")
     if None in members:
         raise RequestRefused(INVALID + "An string set may not have a null string as a member")
     size = sum([_text(member, depth)[1] for member in members])
@@ -305,7 +303,7 @@ def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
 def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RequestRefused(INVALID + "Binary sets should not be empty")
+        raise RefusedInStart(INVALID + "Binary sets should not be empty")
     if None in members:
         raise RequestRefused(INVALID + "Binary sets may not contain null values")
     measured = [_binary(member, depth) for member in members]
@@ -338,7 +336,7 @@ def _same_or(given: list[Any], canonical: list[str]) -> list[str]:
 
 def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
-        raise RequestRefused(TOO_DEEP)
+        raise TooDeep(TOO_DEEP)
     members = _members(content)
     measured = [_measured(member, depth + 1) for member in members]
     size = CONTAINER_BYTES + len(members) + sum([size for _, size in measured])
@@ -350,7 +348,7 @@ def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
 
 def _map(content: Any, depth: int) -> tuple[dict[str, AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
-        raise RequestRefused(TOO_DEEP)
+        raise TooDeep(TOO_DEEP)
     if type(content) is not dict:
         raise wrong_json_type(content, MAP_OF_VALUES)
     members, size = _measured_members(content, depth + 1)

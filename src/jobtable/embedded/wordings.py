@@ -27,6 +27,26 @@ class ValueRefused(RequestRefused):
         self.older = older
 
 
+class TooDeep(RequestRefused):
+    """A value is nested too deeply."""
+
+
+class EmptyName(RequestRefused):
+    """An attribute has no name."""
+
+
+class RefusedInStart(RequestRefused):
+    """A fault of a value that DynamoDB reports as one of the starting key which has it."""
+
+
+class NotOneType(RefusedInStart):
+    """A value has no type, or several."""
+
+
+class ItemTooLarge(RequestRefused):
+    """A new item is too large."""
+
+
 def in_words_of(operation: str, refusal: RequestError) -> RequestError:
     """The refusal of a request in the words of the reader that the operation goes through."""
     if operation in _OLDER_READERS and isinstance(refusal, ValueRefused):

@@ -23,7 +23,7 @@ from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View, make_sized
 from jobtable.embedded.values import measure_item, validate_item
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import INVALID, ItemTooLarge
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import EncodedItem, Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
@@ -31,7 +31,7 @@ from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
 if TYPE_CHECKING:
     from jobtable.embedded.older import OlderParameters
 
-TOO_LARGE = "Item size has exceeded the maximum allowed size"
+_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
 _FEWEST_TOGETHER = 4
@@ -210,7 +210,7 @@ def valid_item(item: Any) -> tuple[Item, int]:
     """An item to put, with its size; RequestRefused if it is not valid, or too large."""
     valid, size = measure_item(item)
     if size > MAX_ITEM_SIZE:
-        raise RequestRefused(TOO_LARGE)
+        raise ItemTooLarge(_TOO_LARGE)
     return valid, size
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobtable.clock import Clock
-from jobtable.errors import AlreadyExistsError, ConditionFailedError, ConflictError, NotFoundError
+from jobtable.errors import AlreadyExistsError, ConditionFailedError, ConflictError, NotFoundError, missing
 from jobtable.jobs.stored.entities import Job, Queue, QueueJob
 from jobtable.jobs.submit.definition import refusing
 from jobtable.model import Update
@@ -131,7 +131,7 @@ class Queues:
                 f"queue {name} cannot be deleted: {told} in it; cancel what nobody wants, or wait for the end of it"
             ) from error
         if not is_there:
-            raise NotFoundError(f"there is no queue {name}")
+            raise missing("queue", name)
 
     def position(self, job: Job) -> int | None:
         """The job's place among those that are ready in its queue, from 1; None if it is not ready.

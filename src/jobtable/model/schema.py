@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import NotFoundError, ValueRefusedError, missing
 from jobtable.model import wire
 from jobtable.model.annotations import element_of
 from jobtable.model.source import Names
@@ -296,8 +296,8 @@ class EntitySchema:
         schemas = (vars(base).get("__schema__") for base in self.cls.__mro__)
         return any(isinstance(each, EntitySchema) and each.fields.get(field.name) is field for each in schemas)
 
-    def describe(self, key: Mapping[str, Any]) -> str:
-        """What is under a primary key, as people call it: `job 5f3c`, or `journey stage` and the fields of its key."""
+    def missing(self, key: Mapping[str, Any]) -> NotFoundError:
+        """Return the error for a primary key without an item, such as `there is no job 5f3c`."""
         noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name).lower()
         values: dict[str, Any] = {}
         for part in self.primary.parts:
@@ -306,8 +306,9 @@ class EntitySchema:
             elif part.natural is not None:
                 values[part.natural.name] = next(iter(key[part.attribute].values()))
         if len(values) == 1:
-            return f"{noun} {next(iter(values.values()))}"
-        return f"{noun} with " + ", ".join(f"{name} {value}" for name, value in values.items())
+            return missing(noun, next(iter(values.values())))
+        described = ", ".join(f"{name} {value}" for name, value in values.items())
+        return NotFoundError(f"there is no {noun} with {described}", kind=noun, key=described)
 
     @property
     def keys(self) -> tuple[KeySchema, ...]:

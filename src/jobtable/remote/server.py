@@ -22,6 +22,7 @@ from jobtable.errors import (
     BackendUnavailable,
     ConflictError,
     ConnectionUrlError,
+    ErrorReason,
     JobtableError,
     NotFoundError,
     RequestError,
@@ -221,7 +222,8 @@ class Server:
                 f"{self.url} does not answer as a Jobtable server: HTTP {response.status}, {excerpt!r}"
             ) from error
         if response.status >= 400:
-            raise _error(response.status, answer if isinstance(answer, dict) else {}, self.url)
+            problem = answer if isinstance(answer, dict) else {}
+            raise error_of({**problem, "status": response.status}, self.url)
         return answer
 
     def _unreachable(self, error: Exception) -> BackendUnavailable:
@@ -311,20 +313,25 @@ def path_of(*parts: str) -> str:
 
 
 def error_of(problem: Mapping[str, Any], url: str) -> JobtableError:
-    """The error that a problem tells of, as it would have been raised here."""
-    return _error(int(problem["status"]), problem, url)
+    """Return the error that a problem describes, as it would have been raised here."""
+    error = _error(problem, url)
+    reason = problem.get("reason")
+    error.hint, error.reason = problem.get("hint"), ErrorReason(reason) if reason in set(ErrorReason) else None
+    if isinstance(error, NotFoundError):
+        error.kind, error.key = problem.get("kind"), problem.get("key")
+    return error
 
 
-def _error(status: int, problem: Mapping[str, Any], url: str) -> JobtableError:
-    """The error that the server met, as it would have been raised here."""
+def _error(problem: Mapping[str, Any], url: str) -> JobtableError:
+    status = int(problem["status"])
     told = problem.get("detail") or problem.get("title")
     detail = str(told or f"HTTP {status}")
-    kind = getattr(errors, str(problem.get("type")), None)
-    if isinstance(kind, type) and issubclass(kind, RequestError):
-        code, _, message = detail.partition(": ")
-        return request_error(code, message)
-    if isinstance(kind, type) and issubclass(kind, JobtableError):
-        return kind(detail)
+    cls = getattr(errors, str(problem.get("type")), None)
+    if isinstance(cls, type) and issubclass(cls, RequestError):
+        reason = problem.get("reason")
+        return cls(detail) if reason is None or reason in set(ErrorReason) else request_error(str(reason), detail)
+    if isinstance(cls, type) and issubclass(cls, JobtableError):
+        return cls(detail)
     if status in (401, 403):
         return AccessDenied(f"{url}: {detail}")
     if status == 429:

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal
 
 from pydantic_core import from_json, to_json
 
-from jobtable.errors import ArchiveError, ConflictError, ValueRefusedError
+from jobtable.errors import ArchiveError, ConflictError, ErrorReason, ValueRefusedError
 from jobtable.files import whole_file
 from jobtable.model.table import Table
 from jobtable.store.backend import Item, Request
@@ -95,7 +95,9 @@ def import_table(
     store.tables.create(table)
     if mode == "refuse" and next(_items(store, table, Limit=1), None) is not None:
         raise ConflictError(
-            f"table {store.table_name(table)} is not empty: choose to merge, or to replace what is there"
+            f"table {store.table_name(table)} is not empty",
+            hint='import with mode "merge" or "replace"',
+            reason=ErrorReason.TARGET_NOT_EMPTY,
         )
     batches = Batches(store)
     if mode == "replace":

@@ -12,11 +12,12 @@ from jobtable.errors import (
     BackendUnavailable,
     ConditionalCheckFailed,
     ConditionFailedError,
-    NotFoundError,
+    ErrorReason,
     RequestError,
     RequestRefused,
     TableNotFound,
     ValueRefusedError,
+    lacks_index,
 )
 from jobtable.model.conditions import AttributeIs, Condition, Placeholders, all_of, as_condition
 from jobtable.model.entity import Entity
@@ -53,10 +54,6 @@ E3 = TypeVar("E3", bound=Entity)
 V = TypeVar("V")
 V2 = TypeVar("V2")
 
-_HOW_TO_CREATE = (
-    "create it with store.tables.create(...), or `jobtable tables create` (--module MODULE for a table of your own)"
-)
-_NO_INDEX = "The table does not have the specified index"
 _OPERATIONS = {
     "put": "PutItem",
     "add": "PutItem",
@@ -114,7 +111,7 @@ class Store:
         """The entity under a primary key, or NotFoundError."""
         found = self.find(selection, consistent=consistent)
         if found is None:
-            raise NotFoundError(f"there is no {selection.entity.__schema__.describe(selection.equal)}")
+            raise selection.entity.__schema__.missing(selection.equal)
         return found
 
     def find(self, selection: Selection[E], *, consistent: bool = True) -> E | None:
@@ -346,10 +343,16 @@ class Store:
         except TableNotFound as error:
             if not (names := " or ".join(_tables_of(request))):  # a request to a stream names no table
                 raise
-            raise TableNotFound(f"{error.message}: {names}; {_HOW_TO_CREATE}", code=error.code) from error
+            raise TableNotFound(
+                f"{error.message}: {names}",
+                code=error.code,
+                hint="create it with store.tables.create(...), or with `jobtable tables create`",
+                reason=ErrorReason.TABLE_MISSING,
+            ) from error
         except RequestError as error:
-            if error.message.startswith(_NO_INDEX):
-                raise RequestRefused(f"{error.message}; add it with store.tables.update(...)") from error
+            if lacks_index(error):
+                hint = "add it with store.tables.update(...), or with `jobtable tables update`"
+                raise RequestRefused(error.message, hint=hint, reason=ErrorReason.INDEX_MISSING) from error
             again = self.backend.execute
             response = self.backoff.again(lambda: again(operation, request), error, repeatable=repeatable)
         self.capacity.record(pattern, response, writes=writes)
@@ -377,7 +380,7 @@ class Store:
         except ConditionalCheckFailed as error:
             item = error.details.get("Item")
             if not item:
-                raise NotFoundError(f"there is no {write.schema.describe(write.key)}") from error
+                raise write.schema.missing(write.key) from error
             current = entity_of(write.schema.table, item)
             raise ConditionFailedError(f"cannot {write.describe()}: its condition does not hold", current) from error
 

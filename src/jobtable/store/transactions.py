@@ -49,8 +49,10 @@ _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExce
 class Failure:
     """An action of a transaction that did not hold."""
 
+    verb: str
+    entity: str
     action: str
-    """What was to be done to which key."""
+    """The verb, the entity and its key, for messages."""
     index: int
     code: str
     message: str
@@ -172,20 +174,21 @@ class Transaction:
                 continue
             item = reason.get("Item")
             current = entity_of(write.schema.table, item) if item else None
-            failures.append(Failure(write.describe(), index, reason["Code"], reason.get("Message", ""), current))
+            what = write.verb, write.schema.name, write.describe()
+            failures.append(Failure(*what, index, reason["Code"], reason.get("Message", ""), current))
         told = "; ".join(f"{failure.action}: {_why(failure)}" for failure in failures) or error.message
         return TransactionFailedError(f"nothing was done, because it was not possible to {told}", tuple(failures))
 
 
 def _why(failure: Failure) -> str:
-    """Why an action was not possible, in words where there are better ones than its code."""
+    """Return why an action failed: its code, or better words."""
     if failure.code != "ConditionalCheckFailed":
         return failure.code
-    if failure.action.startswith("add "):
-        return "it is there already"
-    if failure.action.startswith("update ") and failure.current is None:
-        return "it is not there"
-    return "its condition does not hold"
+    if failure.verb == "add":
+        return "it already exists"
+    if failure.verb == "update" and failure.current is None:
+        return "it does not exist"
+    return "its condition is not met"
 
 
 def _is_passing(error: TransactionCanceled) -> bool:

@@ -83,7 +83,8 @@ def index_named(table: Table, name: str | None) -> Index | None:
     if name is None:
         return None
     if name not in table.indexes:
-        raise NotFoundError(f"table {table.name} has no index {name}; it has {', '.join(table.indexes) or 'none'}")
+        known = ", ".join(table.indexes)
+        raise NotFoundError(f"table {table.name} has no index {name}", hint=f"it has {known or 'none'}")
     return table.indexes[name]
 
 
@@ -103,7 +104,7 @@ def explore(
     try:
         response = store.ask("Query", request, f"{asked.table.name}.explore")
     except TableNotFound as error:
-        raise NotFoundError(error.message) from error
+        raise NotFoundError(error.message, hint=error.hint) from error
     last = response.get("LastEvaluatedKey")
     return [_explored(asked.table, item) for item in response["Items"]], write_cursor(last, bound_to) if last else None
 

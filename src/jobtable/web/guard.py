@@ -19,7 +19,7 @@ from starlette.datastructures import QueryParams
 
 from jobtable.access.entities import Role
 from jobtable.access.tokens import Tokens
-from jobtable.errors import DefinitionError
+from jobtable.errors import DefinitionError, ErrorReason
 from jobtable.web.limits import RateLimit
 from jobtable.web.problems import Refused
 from jobtable.web.slashes import with_slashes
@@ -148,8 +148,10 @@ class Guard:
         if caller is None:
             raise Refused(
                 401,
-                "this needs a valid token: send it as 'Authorization: Bearer TOKEN', or log in at /login",
+                "this needs a valid token",
                 {"WWW-Authenticate": "Bearer"},
+                hint="send it as `Authorization: Bearer TOKEN`, or log in at /login",
+                reason=ErrorReason.UNAUTHENTICATED,
             )
         if caller.role not in rule.roles:
             allowed = " or ".join(sorted(rule.roles))

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable import errors
+from jobtable.system import declared
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.IncompleteBatchError: 503,
     errors.ConnectionUrlError: 500,
     errors.SettingsError: 500,
+    errors.MissingExtraError: 500,
     errors.TaskError: 400,
     errors.TokenRefusedError: 403,
     errors.ArchiveError: 400,
@@ -60,21 +62,8 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
 """The status of each error; one that is not listed has that of its parent."""
 
 
-_LIST_OF_KIND = {
-    "access": "tokens",
-    "execution": "executions",
-    "image": "images",
-    "instance": "instances",
-    "job": "jobs",
-    "journey": "journeys",
-    "queue": "queues",
-    "receipt": "receipts",
-    "sweep": "sweeps",
-    "table": "tables",
-    "task": "tasks",
-    "validation": "tasks",
-}
-"""The part of the API that lists what is there, by what is missing."""
+_LIST_OF_CORE = {"access token": "tokens", "instance": "instances", "job": "jobs", "queue": "queues", "table": "tables"}
+"""The part of the API that lists each kind of thing, as `System.listings` has it for the systems' kinds."""
 
 _WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
 
@@ -91,6 +80,12 @@ class Problem(BaseModel):
     title: str
     status: int = Field(ge=400, le=599)
     detail: str | None = None
+    hint: Annotated[str | None, Field(description="What to do.")] = None
+    reason: Annotated[
+        str | None, Field(description="Why, as a word that programs compare; of a RequestError DynamoDB's code.")
+    ] = None
+    kind: Annotated[str | None, Field(description="What is missing, as in `job`.")] = None
+    key: Annotated[str | None, Field(description="The id or name of what is missing.")] = None
     request_id: Annotated[str | None, Field(description="What the server's log calls this request.")] = None
     errors: Annotated[list[dict[str, Any]] | None, Field(description="Where the request is wrong.")] = None
 
@@ -108,7 +103,7 @@ _DESCRIPTIONS = {
     429: "Too many requests.",
     503: "The store cannot answer now; ask again.",
 }
-_NO_OPERATION = {404: "there is nothing under this address", 405: "this address does not take this method"}
+_NO_OPERATION = {404: "this address does not exist", 405: "this address does not support this method"}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, text in _DESCRIPTIONS.items()
@@ -119,11 +114,21 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 class Refused(Exception):
     """Ends the handling of a request with a status, a sentence and headers."""
 
-    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        *,
+        hint: str | None = None,
+        reason: errors.ErrorReason | None = None,
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
         self.headers = headers or {}
+        self.hint = hint
+        self.reason = reason
 
 
 class PassesThrough(Exception):
@@ -142,17 +147,17 @@ def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
     """
     match error:
         case Refused():
-            return _problem(error.status, error.detail)
+            return _problem(error.status, error.detail, hint=error.hint, reason=error.reason)
         case HTTPException():
             return _problem(error.status_code, None if error.detail == _title(error.status_code) else error.detail)
         case RequestValidationError(body=bytes()):  # which nobody has read as JSON
-            return _problem(415, "the body is not marked as JSON: send it with Content-Type: application/json")
+            return _problem(415, "the body is not marked as JSON", hint="send it with Content-Type: application/json")
         case RequestValidationError():
             return _problem_of_shape(error.errors())
         case ValidationError() if has_body:
             return _problem_of_shape(error.errors())
         case errors.JobtableError():
-            return _problem(status_of(error), str(error), type(error).__name__)
+            return _problem_of_error(error)
         case RecursionError():
             return _problem(422, "the request is nested too deeply")
         case ClientDisconnect():
@@ -170,8 +175,17 @@ def _problem_of_shape(found: Sequence[Any]) -> Problem:
     return problem.model_copy(update={"errors": [_place(each) for each in found]})
 
 
-def _problem(status: int, detail: str | None, kind: str = "about:blank") -> Problem:
-    return Problem(type=kind, title=_title(status), status=status, detail=detail)
+def _problem_of_error(error: errors.JobtableError) -> Problem:
+    problem = _problem(status_of(error), error.message, type=type(error).__name__, hint=error.hint, reason=error.reason)
+    if isinstance(error, errors.NotFoundError):
+        problem.kind, problem.key = error.kind, error.key
+    if isinstance(error, errors.RequestError):
+        problem.reason = error.reason or error.code
+    return problem
+
+
+def _problem(status: int, detail: str | None, **members: Any) -> Problem:
+    return Problem(title=_title(status), status=status, detail=detail, **members)
 
 
 def _title(status: int) -> str:
@@ -210,10 +224,11 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
             response = error_page(request, problem)
             response.headers.update(headers)
             return response
-        if isinstance(error, errors.NotFoundError) and error.kind in _LIST_OF_KIND:
-            problem.detail = f"{error}; GET /api/v1/{_LIST_OF_KIND[error.kind]} lists what is there"
+        if listing := _list_of(problem.kind):
+            problem.hint = f"GET /api/v1/{listing} lists them"
         elif problem.detail is None and problem.status in _NO_OPERATION:
-            problem.detail = f"{_NO_OPERATION[problem.status]}; /api/v1/openapi.json describes what is there"
+            problem.detail = _NO_OPERATION[problem.status]
+            problem.hint = "/api/v1/openapi.json describes every operation"
         return problem_response(problem, headers)
 
     async def handler(request: Request, error: Exception) -> Response:
@@ -225,6 +240,12 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
     for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refused, RecursionError):
         app.add_exception_handler(cls, handler)
     app.add_middleware(_Unexpected, answer=answer)
+
+
+def _list_of(kind: str | None) -> str | None:
+    """Return the part of the API that lists what is missing, if there is one."""
+    of_systems = (listings[kind].api for _, listings in declared("listings") if kind in listings)
+    return _LIST_OF_CORE.get(kind or "") or next(of_systems, None)
 
 
 class Sending:

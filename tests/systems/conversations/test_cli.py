@@ -48,10 +48,7 @@ def test_a_conversation_from_export_to_deletion() -> None:
     assert answer("delete", run_id, "--yes")["results"] == sum(first["results"].values())
     gone = run("show", run_id)
     assert gone.exit_code == 3
-    assert (
-        gone.stderr
-        == f"Error: there is no run {run_id}; `jobtable conversations runs CONVERSATION` lists what is there\n"
-    )
+    assert gone.stderr == f"Error: there is no run {run_id}; `jobtable conversations runs CONVERSATION` lists them\n"
     shown = run("show", again).stdout
     assert again in shown
     assert run_id in shown

@@ -61,7 +61,7 @@ def test_a_journey_runs_from_the_command_line(cli: CommandLine, catalogue: str, 
     exported = cli.json("journeys", "export", "JRN-1", "backup.zip")
     assert (tmp_path / "backup.zip").stat().st_size == exported["bytes"]
     told = cli.run("journeys", "import", "backup.zip", code=4).stderr
-    assert "is there already: say --existing merge, or --existing replace" in told
+    assert "already exists; choose `--existing merge` or `--existing replace`" in told
     cli.run("journeys", "import", "backup.zip", "--existing", "replace", "--yes")
     cli.run("journeys", "delete", "JRN-1", "--yes")
     imported = cli.json("journeys", "import", "backup.zip")

@@ -75,7 +75,7 @@ def test_a_killed_call_is_completed_by_the_next(store: Store, writes: int) -> No
     with pytest.raises(RuntimeError, match="killed"):
         OcrService(Store(Dying(store.backend, writes), prefix=store.prefix)).store(result)
     service = OcrService(store)
-    with pytest.raises(NotFoundError, match="not stored to the end"):
+    with pytest.raises(NotFoundError, match="its OCR result is incomplete"):
         service.read_image("a")
     again = service.store(result)
     assert again.already_there == min(90 * max(0, writes - 1), total)  # behind the mark that it has begun
@@ -90,7 +90,7 @@ def test_a_killed_call_leaves_no_mixture_of_two_results(store: Store) -> None:
     second = replace(first, letters=[each.replace(text="y") for each in first.letters])
     with pytest.raises(RuntimeError, match="killed"):
         OcrService(Store(Dying(store.backend, 3), prefix=store.prefix)).store(second)
-    with pytest.raises(NotFoundError, match="not stored to the end"):
+    with pytest.raises(NotFoundError, match="its OCR result is incomplete"):
         service.read_image("a")
     assert service.store(second).written == 111
     assert service.read_image("a").letters == second.letters

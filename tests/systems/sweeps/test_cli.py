@@ -179,7 +179,7 @@ def test_an_unknown_sweep_is_not_found(cli: CommandLine) -> None:
     cli.make_store()
     for command in (["show"], ["best"], ["export"], ["stop"], ["resume"], ["extend", "--total", "9"]):
         said = cli.run("sweeps", *command, "nothing", code=3).stderr
-        assert said == "Error: there is no sweep nothing; `jobtable sweeps list` lists what is there\n"
+        assert said == "Error: there is no sweep nothing; `jobtable sweeps list` lists them\n"
 
 
 def test_the_live_table_shows_what_is_best_and_what_was_reported_last() -> None:

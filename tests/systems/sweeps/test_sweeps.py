@@ -529,7 +529,7 @@ def test_another_kind_of_job_is_no_sweep_and_does_not_become_one() -> None:
         driver.jobs.open_group(NewJob(name="nightly", job_id="g"))
         verbs = (sweeps.get_progress, sweeps.find_best, sweeps.get_definition, sweeps.stop, sweeps.resume)
         for verb in (*verbs, partial(sweeps.extend, total=3)):
-            with pytest.raises(NotFoundError, match="there is no sweep g: the job of that id is a 'job'"):
+            with pytest.raises(NotFoundError, match="there is no sweep g; the job with this id has the type 'job'"):
                 verb("g")
             with pytest.raises(NotFoundError, match="there is no sweep nope"):
                 verb("nope")

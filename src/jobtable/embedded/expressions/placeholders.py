@@ -9,8 +9,8 @@ from typing import Any
 
 from jobtable.embedded.expressions.memory import Names, is_short
 from jobtable.embedded.json_types import MAP_OF_NAMES, MAP_OF_VALUES, STRING, wrong_json_type
-from jobtable.embedded.values import MAX_NAME_BYTES, TOO_DEEP, measure_deep_value, measure_value
-from jobtable.embedded.wordings import ValueRefused
+from jobtable.embedded.values import MAX_NAME_BYTES, measure_deep_value, measure_value
+from jobtable.embedded.wordings import TooDeep, ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
 
@@ -157,7 +157,7 @@ def _valid_values(values: Any, by_older_reader: bool) -> tuple[dict[str, Attribu
 
 def _deep_value(key: str, value: Any, fault: RequestRefused, by_older_reader: bool) -> tuple[AttributeValue, int]:
     """A value that the older reader takes though it is too deep for an item, and its bytes; else its fault."""
-    if by_older_reader and fault.message == TOO_DEEP:
+    if by_older_reader and isinstance(fault, TooDeep):
         try:
             return measure_deep_value(value)
         except RequestRefused as deeper:

@@ -8,6 +8,7 @@ from jobtable.clock import Clock
 from jobtable.errors import (
     ConflictError,
     DependencyCycleError,
+    ErrorReason,
     JobStateError,
     NotFoundError,
     TransactionFailedError,
@@ -85,7 +86,10 @@ class Dependencies:
     def _edge(self, job: Job, dependency: Job, on: DependsOn) -> JobDependency:
         allowed = CLAIMABLE if on.gate == "start" else CLAIMABLE | {Status.RUNNING}
         if job.status not in allowed:
-            raise JobStateError(f"job {job.job_id} is {job.status}: its {on.gate} cannot wait for anything more")
+            raise JobStateError(
+                f"job {job.job_id} is {job.status}; its {on.gate} cannot wait for more jobs",
+                reason=ErrorReason.JOB_ENDED if job.is_final else ErrorReason.JOB_ACTIVE,
+            )
         if is_broken_by(on.condition, dependency):
             raise JobStateError(
                 f"job {job.job_id} cannot wait for {on.job_id} to be {on.condition}: that is {dependency.status}"

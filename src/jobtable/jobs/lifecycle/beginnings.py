@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from jobtable.clock import Clock, wall_time
-from jobtable.errors import ConflictError, JobStateError
+from jobtable.errors import ConflictError, ErrorReason, JobStateError
 from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.endings import Endings
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Refused, Transition
@@ -49,7 +49,9 @@ class Beginnings:
 
     def _refuse_what_cannot_begin(self, job: Job) -> None:
         if job.deleted_at is not None:
-            raise JobStateError(f"job {job.job_id} is being deleted: it cannot be retried any more")
+            raise JobStateError(
+                f"job {job.job_id} is being deleted and cannot be retried", reason=ErrorReason.JOB_DELETED
+            )
         broken_by = self._dependencies.find_breaker_of(job) if not job.definition.is_group else None
         if broken_by is not None:
             raise JobStateError(f"job {job.job_id} waits for job {broken_by}, which must be retried first")
@@ -104,7 +106,9 @@ class Beginnings:
         """The job as it is now, or JobStateError if it has not stayed as it had ended."""
         fresh = self._queries.get_job(job.job_id)
         if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
-            raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
+            raise JobStateError(
+                f"job {job.job_id} changed meanwhile", hint="look at it again", reason=ErrorReason.JOB_CHANGED
+            ) from refused
         return fresh
 
     def _write_beginning(self, job: Job, by: str) -> None:

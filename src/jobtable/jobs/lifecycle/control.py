@@ -13,6 +13,7 @@ from jobtable.clock import Clock
 from jobtable.errors import (
     ConditionFailedError,
     ConflictError,
+    ErrorReason,
     JobStateError,
     NotFoundError,
     TransactionFailedError,
@@ -153,7 +154,9 @@ class Control:
         if not job.is_final or is_so:
             return
         if not ending.tree or all(each.is_final for each in self._trees.below(job)):
-            raise JobStateError(f"job {job.job_id} is {job.status} already, and cannot be {ending.status} any more")
+            raise JobStateError(
+                f"job {job.job_id} is already {job.status} and cannot be {ending.status}", reason=ErrorReason.JOB_ENDED
+            )
 
     def _ask(self, job: Job, ending: _Ending) -> Job | None:
         """Leave a request for the worker, which reads it with its next heartbeat; None if the job has changed."""
@@ -206,7 +209,10 @@ class Control:
             elif tree and each.status is Status.COMPLETED and each.tree_status is not None:
                 closed.append(each.job_id)
         if not chosen and not closed and not (tree and job.status is Status.RUNNING):
-            raise JobStateError(f"job {job_id} is {job.status}: only a job that ended otherwise can be retried")
+            raise JobStateError(
+                f"job {job_id} is {job.status} and cannot be retried",
+                reason=ErrorReason.JOB_ENDED if job.is_final else ErrorReason.JOB_ACTIVE,
+            )
         for each_id in closed:  # it stays as it is, but what begins anew may have more to do under it
             self.open_for_system(each_id)
         for each_id in self._in_order(chosen):

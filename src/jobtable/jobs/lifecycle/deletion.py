@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 
 from jobtable.clock import Clock
-from jobtable.errors import ConflictError, JobStateError, TransactionFailedError
+from jobtable.errors import ConflictError, ErrorReason, JobStateError, TransactionFailedError
 from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.endings import Endings
 from jobtable.jobs.lifecycle.owners import command_to_delete
@@ -70,13 +70,19 @@ class Deletion:
             tx.commit()
         except TransactionFailedError as error:
             changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
-            raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
+            raise JobStateError(
+                f"changed meanwhile: {changed}", hint="look again before you delete", reason=ErrorReason.JOB_CHANGED
+            ) from error
 
     def _deletable(self, job: Job, tree: bool) -> Iterator[Job]:
         """A job and those to delete with it, each before its children."""
         below = self._trees.below(job)
         if not tree and next(below, None) is not None:
-            raise JobStateError(f"job {job.job_id} has jobs under it: delete them too (tree), or first")
+            raise JobStateError(
+                f"job {job.job_id} has children",
+                hint="delete its whole tree, or them first",
+                reason=ErrorReason.JOB_HAS_CHILDREN,
+            )
         return map(_ended, chain([job], below))
 
     def _delete_all(self, job_id: str, tree: bool, allowed: Callable[[Job], Job]) -> int:
@@ -152,7 +158,9 @@ class Deletion:
 def _ended(job: Job) -> Job:
     """The job, or JobStateError if it has not ended."""
     if not job.is_final:
-        raise JobStateError(f"job {job.job_id} is {job.status}: cancel it first")
+        raise JobStateError(
+            f"job {job.job_id} is {job.status}", hint="cancel it before you delete it", reason=ErrorReason.JOB_ACTIVE
+        )
     return job
 
 
@@ -160,7 +168,11 @@ def _not_of_a_system(job: Job) -> Job:
     """The job, or JobStateError if it runs a journey, an analysis or an execution."""
     command = command_to_delete(job)
     if command is not None:
-        raise JobStateError(f"job {job.job_id} is part of something larger: delete that, with `{command}`")
+        raise JobStateError(
+            f"job {job.job_id} is part of something larger",
+            hint=f"delete that with `{command}`",
+            reason=ErrorReason.JOB_HAS_OWNER,
+        )
     return job
 
 

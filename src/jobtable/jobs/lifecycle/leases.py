@@ -114,7 +114,7 @@ def lost_if_refused(lease: Lease) -> Iterator[None]:
     try:
         yield
     except TransactionFailedError as error:
-        about_job = [failure for failure in error.failures if failure.action.startswith(f"check {Job.__name__} ")]
+        about_job = [each for each in error.failures if (each.verb, each.entity) == ("check", Job.__name__)]
         if any(failure.code == "ConditionalCheckFailed" for failure in about_job):
             raise lease.lost() from error
         raise

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from jobtable.errors import JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import ErrorReason, JobStateError, ValueRefusedError, missing
 from jobtable.jobs.dependencies.edges import count_edges, is_broken_by, need_gates, new_edge
 from jobtable.jobs.stored.entities import Job, JobChild, JobDependency, JobGates, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
@@ -166,14 +166,16 @@ def _needed(known: Mapping[str, Job], job_id: str, name: str) -> Job:
     try:
         return known[job_id]
     except KeyError:
-        raise NotFoundError(f"there is no job {job_id}, to which {name!r} refers") from None
+        raise missing("job", job_id, hint=f"{name!r} refers to it") from None
 
 
 def _needed_parent(known: Mapping[str, Job], job_id: str, name: str) -> Job:
     """The parent; JobStateError if no job may come under it."""
     parent = _needed(known, job_id, name)
     if parent.deleted_at is not None:
-        raise JobStateError(f"{name!r} cannot come under job {job_id}: that is being deleted")
+        raise JobStateError(
+            f"{name!r} cannot become a child of job {job_id}, which is being deleted", reason=ErrorReason.JOB_DELETED
+        )
     for closed in (parent, _job_above(parent, known)):
         if closed is not None and closed.tree_status is not None:
             it = "it" if closed is parent else closed.job_id

@@ -310,4 +310,6 @@ def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int)
 
 
 def _misses_a_queue(error: TransactionFailedError) -> bool:
-    return any(failure.current is None and failure.action.startswith("update Queue ") for failure in error.failures)
+    return any(
+        failure.current is None and (failure.verb, failure.entity) == ("update", "Queue") for failure in error.failures
+    )

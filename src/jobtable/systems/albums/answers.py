@@ -11,10 +11,10 @@ from jobtable.clock import wall_time
 from jobtable.errors import (
     ConditionFailedError,
     ConflictError,
-    NotFoundError,
     TaskClosedError,
     TokenRefusedError,
     ValueRefusedError,
+    missing,
 )
 from jobtable.jobs.engine import Jobs
 from jobtable.model import unchanged
@@ -89,7 +89,7 @@ class Answers:
     def _get(self, task_id: str) -> ValidationTask:
         task = self._store.find(ValidationTask.key(task_id=task_id)) if task_id else None
         if task is None:
-            raise NotFoundError(f"there is no task {task_id}")
+            raise missing("task", task_id)
         return task
 
     def _refuse_closed(self, task: ValidationTask) -> None:

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from itertools import islice
 from typing import Self
 
-from jobtable.errors import NotFoundError
+from jobtable.errors import missing
 from jobtable.jobs.engine import Jobs
 from jobtable.model import Entity
 from jobtable.store import Query, Store
@@ -85,7 +85,7 @@ class AlbumWorkflows:
             elif isinstance(item, Album):
                 albums.append(item)
         if execution is None:
-            raise NotFoundError(f"there is no execution {execution_id}")
+            raise missing("execution", execution_id)
         return ExecutionWithAlbums(execution, _by_index(albums))
 
     @access_pattern("List all executions by workflow type", index="GSI1")

@@ -38,7 +38,7 @@ SYSTEM = System(
     listings={
         "execution": Listing("executions list", "executions"),
         "task": Listing("tasks list", "tasks"),
-        "validation": Listing("tasks list", "tasks"),
+        "validation task": Listing("tasks list", "tasks"),
     },
     demo=f"{_HERE}.demo:PART",
 )

@@ -20,6 +20,7 @@ from jobtable.errors import (
     NotFoundError,
     ObjectNotFoundError,
     ValueRefusedError,
+    missing,
 )
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.stopping import await_workers
@@ -228,7 +229,7 @@ class ConversationRuns:
         keys = [run_id, *(stage_job_id(run_id, stage) for stage in PipelineStage)]
         root, *jobs = self._store.batch_get(Job.key(job_id=job_id) for job_id in keys)
         if root is None or not _is_root(root):
-            raise NotFoundError(f"run {run_id} was not started completely: start it again with this id")
+            raise NotFoundError(f"run {run_id} was not started completely", hint="start it again with this id")
         return Run(
             record, root, {stage: job for stage, job in zip(PipelineStage, jobs, strict=True) if job is not None}
         )
@@ -236,7 +237,7 @@ class ConversationRuns:
     def _record(self, run_id: str) -> ConversationRun:
         record = self._store.find(ConversationRun.key(run_id=run_id))
         if record is None:
-            raise NotFoundError(f"there is no run {run_id}")
+            raise missing("run", run_id)
         return record
 
     @access_pattern("All runs of a conversation, newest first", index="GSI1")

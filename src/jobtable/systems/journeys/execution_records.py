@@ -45,7 +45,9 @@ class ExecutionRecords:
         place = ExecutionFolder(journey_id, stage_name, job_id)
         runs = [run for run in execution.steps if step_name in (None, run.step_id)]
         if not runs and step_name is not None:
-            raise NotFoundError(f"execution {job_id} of {stage_name} has no step {step_name}")
+            raise NotFoundError(
+                f"execution {job_id} of {stage_name} has no step {step_name}", kind="step", key=step_name
+            )
         return (
             line
             for run in runs

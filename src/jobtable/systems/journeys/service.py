@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import ConditionFailedError, NotFoundError, TransactionFailedError
+from jobtable.errors import ConditionFailedError, NotFoundError, TransactionFailedError, missing
 from jobtable.jobs.engine import Jobs
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
@@ -232,7 +232,7 @@ class Journeys:
             return first
         found = self._store.query(JobExecution.by_job(job_id=job_id)).first()
         if found is None:
-            raise NotFoundError(f"there is no journey execution with the job id {job_id}")
+            raise missing("journey execution", job_id)
         return found
 
     # --- logs and reports -------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from jobtable.cli.options import (
 )
 from jobtable.cli.output import bar, print_fields, print_json, print_list, print_table, print_text, to_json
 from jobtable.connection import connect
-from jobtable.errors import NotFoundError, TableNotFound, ValueRefusedError
+from jobtable.errors import TableNotFound, ValueRefusedError, missing
 from jobtable.jobs.stored.entities import main
 from jobtable.store import Query, Store
 from jobtable.systems.receipts.contents import ReceiptContents
@@ -202,7 +202,7 @@ def delete(
     with open_services(store, objects) as services:
         deleted = services.get(OcrService).delete_image(image_id)
     if not deleted:
-        raise NotFoundError(f"there is no image {image_id}, and nothing of one")
+        raise missing("image", image_id)
     if as_json:
         print_json({"image_id": image_id, "items": deleted})
     else:

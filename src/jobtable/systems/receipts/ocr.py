@@ -153,7 +153,9 @@ class OcrService:
         """An image with everything under it, by one query, or NotFoundError."""
         contents = image_contents(self._store.collection(Image.key(image_id=image_id)))
         if contents.image is None:
-            raise NotFoundError(f"there is no image {image_id}, or its OCR result is not stored to the end")
+            raise NotFoundError(
+                f"image {image_id} does not exist, or its OCR result is incomplete", kind="image", key=image_id
+            )
         return contents
 
     @access_pattern("Everything under a receipt")

@@ -18,7 +18,11 @@ SYSTEM = System(
     icons={"receipts": '<path d="M6 3h12v18l-3-2-3 2-3-2-3 2z"/><path d="M9 8h6M9 12h6"/>'},
     attention=f"{_HERE}.web.attention:reviews",
     commands={"receipts": Command(f"{_HERE}.cli", "Receipts: what OCR has read, its labels and validations.")},
-    listings={"image": Listing("receipts list", "images"), "receipt": Listing("receipts list", "receipts")},
+    listings={
+        "image": Listing("receipts list", "images"),
+        "receipt": Listing("receipts list", "receipts"),
+        "receipt validation summary": Listing("receipts list", "receipts"),
+    },
     demo=f"{_HERE}.demo.part:PART",
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from jobtable.errors import ConflictError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import ConflictError, JobStateError, ValueRefusedError, missing
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.group_progress import GroupProgress
 from jobtable.jobs.report.reports import final_name, refuse_unstorable
@@ -226,7 +226,7 @@ class Sweeps:
         progress = self.find_progress(sweep_id)
         if progress is None:
             get_parent(self._store, sweep_id)
-            raise NotFoundError(f"there is no sweep {sweep_id}: what is left of it is being deleted")
+            raise missing("sweep", sweep_id, hint="what remains of it is being deleted")
         return progress
 
     def find_progress(self, sweep_id: str) -> Progress | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from jobtable.errors import NotFoundError, ValueRefusedError
+from jobtable.errors import ValueRefusedError, missing
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.tasks import is_path, task_of
@@ -211,9 +211,9 @@ def get_parent(store: Store, sweep_id: str) -> Job:
     """The job that is a sweep; NotFoundError if there is none, or a job of another kind has that id."""
     job = store.find(Job.key(job_id=sweep_id))
     if job is None:
-        raise NotFoundError(f"there is no sweep {sweep_id}")
+        raise missing("sweep", sweep_id)
     if job.job_type != SWEEP:
-        raise NotFoundError(f"there is no sweep {sweep_id}: the job of that id is a {job.job_type!r}")
+        raise missing("sweep", sweep_id, hint=f"the job with this id has the type {job.job_type!r}")
     return job
 
 

@@ -61,7 +61,7 @@ def read_items(
     try:
         return store.ask(operation.value, request, f"remote.{operation.value}")
     except TableNotFound as error:
-        raise NotFoundError(error.message) from error
+        raise NotFoundError(error.message, hint=error.hint) from error
 
 
 def _tables_of(request: dict[str, Any]) -> Iterator[object]:

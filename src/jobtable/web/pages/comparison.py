@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from jobtable.errors import NotFoundError
+from jobtable.errors import missing
 from jobtable.jobs.read.listing import JobFilter, cursor_behind, list_jobs
 from jobtable.jobs.stored.entities import Job
 from jobtable.store import Store
@@ -51,7 +51,7 @@ def show_comparison(
     """Some jobs side by side; one alone with the earlier ones that are like it."""
     jobs = [job for job in store.batch_get(Job.key(job_id=each) for each in dict.fromkeys(ids)) if job is not None]
     if not jobs:
-        raise NotFoundError(f"there is no job {ids[0]}")
+        raise missing("job", ids[0])
     is_alone = len(ids) == 1
     jobs += _earlier(store, jobs[0]) if is_alone else []
     sections: list[tuple[str, list[Mapping[str, Any]]]] = [

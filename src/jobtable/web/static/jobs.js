@@ -1,5 +1,5 @@
 // The list of jobs: rows change in place, new jobs are announced, and several can be acted on at once.
-import { askServer, toast } from "./server.js";
+import { askServer, sentenceOf, toast } from "./server.js";
 import { fetchPage, tryAgainLater } from "./regions.js";
 
 const rowsOf = (page) => [...page.querySelectorAll("tr[data-job]")];
@@ -176,7 +176,7 @@ async function actOn(ids, path, more) {
     try {
       const body = { job_ids: ids.slice(tried, tried + mostARequest), ...more };
       const { outcomes } = await askServer(path, { method: "POST", body });
-      problems.push(...outcomes.filter(({ problem }) => problem).map(({ problem }) => problem.detail));
+      problems.push(...outcomes.filter(({ problem }) => problem).map(({ problem }) => sentenceOf(problem)));
     } catch (error) {
       return { done: tried - problems.length, problems, lost: error.message, left: ids.length - tried };
     }

@@ -19,8 +19,11 @@ export async function reach(path, options) {
   return answer;
 }
 
+// What a problem of the API says to a person. Of something missing its hint names a route of the API.
+export const sentenceOf = ({ detail, title, hint, kind }) => (detail && hint && !kind ? `${detail}; ${hint}` : detail ?? title);
+
 function refusal(answer, data) {
-  const error = new Error(data?.detail ?? data?.title ?? `The server answered ${answer.status}.`);
+  const error = new Error((data && sentenceOf(data)) ?? `The server answered ${answer.status}.`);
   error.places = data?.errors; // where the request is wrong
   return error;
 }

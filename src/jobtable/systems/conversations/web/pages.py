@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 
 from jobtable.app import Services
-from jobtable.errors import NotFoundError, ObjectNotFoundError
+from jobtable.errors import NotFoundError, ObjectNotFoundError, missing
 from jobtable.jobs.stored.fields import Status
 from jobtable.systems.conversations.analysis.polis_export import parse_comments
 from jobtable.systems.conversations.entities import (
@@ -63,7 +63,7 @@ def show_conversation(
     """One conversation: the map of a chosen run."""
     runs = services.get(ConversationRuns).list_runs(conversation_id).page(size=50).items
     if not runs:
-        raise NotFoundError(f"there is no run of conversation {conversation_id}")
+        raise missing("run of conversation", conversation_id)
     statuses = services.get(ConversationRuns).statuses(runs)
     chosen = run or _latest(runs, statuses)
     shown = services.get(ConversationRuns).get(chosen)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
 
-from jobtable.errors import AlreadyExistsError, ArchiveError, ConditionFailedError, ConflictError, NotFoundError
+from jobtable.errors import (
+    AlreadyExistsError,
+    ArchiveError,
+    ConditionFailedError,
+    ConflictError,
+    ErrorReason,
+    NotFoundError,
+)
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.stopping import await_workers
 from jobtable.jobs.stored.entities import Job, main
@@ -104,7 +111,11 @@ class Restore:
         if there is not None:
             refuse_running(there, "import over")
         if self._existing is Existing.REFUSE and (there is not None or has_jobs or self._has_anything()):
-            raise AlreadyExistsError(f"journey {self._journey_id} is there already: choose to merge or to replace it")
+            raise AlreadyExistsError(
+                f"journey {self._journey_id} already exists",
+                hint="merge into it, or replace it",
+                reason=ErrorReason.TARGET_NOT_EMPTY,
+            )
         if self._existing is Existing.REPLACE:
             held = chain(self._jobs_there(), self._jobs.list_jobs(self._journey_id))
             await_workers(self._engine, held, f"import over journey {self._journey_id}")

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from jobtable.errors import NotFoundError
+from jobtable.errors import missing
 
 _ROWS_AT_ONCE = 1_000
 
@@ -88,7 +88,7 @@ class SourceDatabase:
 def open_source(path: Path) -> Iterator[SourceDatabase]:
     """Open a SQLite file for reading, or raise NotFoundError."""
     if not path.is_file():
-        raise NotFoundError(f"there is no source database {path}")
+        raise missing("source database", path)
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         yield SourceDatabase(connection)
 

@@ -8,7 +8,7 @@ from fastapi import Body as JsonBody
 from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
-from jobtable.errors import NotFoundError
+from jobtable.errors import missing
 from jobtable.systems.receipts.entities import (
     LabelHygieneResult,
     LabelMetadata,
@@ -175,7 +175,7 @@ def get_description(label: Label, hygiene: TheHygiene) -> LabelMetadata:
     """What a canonical label means."""
     found = hygiene.find_description(label)
     if found is None:
-        raise NotFoundError(f"there is no description of the label {label}")
+        raise missing("description of the label", label)
     return found
 
 

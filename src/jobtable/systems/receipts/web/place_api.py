@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 from pydantic import Field
 
-from jobtable.errors import NotFoundError
+from jobtable.errors import missing
 from jobtable.systems.receipts.entities import PlacesCache
 from jobtable.systems.receipts.places import DAYS_TO_LIVE, PlacesService
 from jobtable.web.api.bodies import Body, Written
@@ -104,5 +104,5 @@ def evict_places(count: Annotated[int, Query(ge=1, le=1000)], places: ThePlaces)
 
 def _needed(answer: PlacesCache | None, search_value: str) -> PlacesCache:
     if answer is None:
-        raise NotFoundError(f"there is no answer to the search for {search_value!r}")
+        raise missing("answer to the search for", repr(search_value))
     return answer

@@ -21,7 +21,7 @@ from tests.samples import Job, main
 from tests.web.pictures import MOST_BYTES
 
 ROOT = Path(__file__).parent.parent
-ELSEWHERE = ("evals",)
+ELSEWHERE = ("evals", "notes")
 """Commands of examples, which their own tests run."""
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

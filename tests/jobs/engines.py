@@ -122,7 +122,7 @@ def _check_gates(jobs: Jobs, job: Job) -> None:
         return
     broken = [edge.dependency_job_id for edge in edges if _is_broken(edge)]
     assert gates.broken_by in broken or (_is_gone(jobs, gates.broken_by) if gates.broken_by else not broken)
-    place = jobs.queries.find_place(job)
+    place = jobs.queries.find_entry(job)
     if gates.open_starts:
         assert job.status in CLAIMABLE
         assert place is not None

@@ -5,7 +5,7 @@ from jobtable.store.capacity import CapacityMeter, Units
 from jobtable.store.changes import Change, Feed
 from jobtable.store.collections import Undeclared
 from jobtable.store.queries import Page, Query
-from jobtable.store.retries import Backoff
+from jobtable.store.retries import Backoff, TryAgain
 from jobtable.store.store import Store
 from jobtable.store.transactions import Failure, Transaction
 
@@ -24,6 +24,7 @@ __all__ = [
     "Response",
     "Store",
     "Transaction",
+    "TryAgain",
     "Undeclared",
     "Units",
 ]

@@ -16,6 +16,7 @@ from jobtable.errors import (
     RequestError,
     RequestRefused,
     TableNotFound,
+    TransactionFailedError,
     ValueRefusedError,
     lacks_index,
 )
@@ -43,7 +44,7 @@ from jobtable.store.projections import project, values_of
 from jobtable.store.queries import Query
 from jobtable.store.query_requests import Bounds, collection_request, query_request
 from jobtable.store.requests import Target, Write
-from jobtable.store.retries import Backoff
+from jobtable.store.retries import Backoff, retrying
 from jobtable.store.scans import Scan
 from jobtable.store.tables import Tables
 from jobtable.store.transactions import Transaction, transact_get
@@ -51,6 +52,8 @@ from jobtable.store.transactions import Transaction, transact_get
 E = TypeVar("E", bound=Entity)
 E2 = TypeVar("E2", bound=Entity)
 E3 = TypeVar("E3", bound=Entity)
+S = TypeVar("S")
+T = TypeVar("T")
 V = TypeVar("V")
 V2 = TypeVar("V2")
 
@@ -79,6 +82,9 @@ class Store:
         self.prefix = prefix
         self.clock = clock
         self.backoff = backoff or Backoff(clock=clock)
+        self._contention = Backoff(
+            attempts=20, first_seconds=0.002, most_seconds=0.2, clock=clock, random=self.backoff.random
+        )
         self.capacity = CapacityMeter()
         self.takes_encoded_items = isinstance(backend, TakesEncodedItems)
         self.tables = Tables(self)
@@ -333,6 +339,25 @@ class Store:
         return Feed(self, table, after)
 
     # --- asking the backend -----------------------------------------------------------------------------------------
+
+    def retrying(
+        self,
+        read: Callable[[], S],
+        act: Callable[[S], T],
+        what: str,
+        *,
+        first: Any = None,
+        retry_if: Callable[[ConditionFailedError | TransactionFailedError], bool] | None = None,
+        backoff: Backoff | None = None,
+    ) -> T:
+        """Return what `act` makes of the state that `read` returns; both are repeated while the state changes between.
+
+        `act` says so by ConditionFailedError, TransactionFailedError or `TryAgain`, and must then have changed nothing.
+        With `retry_if` only those conflicts are retried for which it is true. The first retries come almost at once;
+        after the last, ConflictError says that `what` (such as "seal group 7") was not possible. `first` is a state
+        that was read already.
+        """
+        return retrying(read, act, what, backoff or self._contention, first=first, retry_if=retry_if)
 
     def ask(
         self, operation: str, request: Request, pattern: str, *, writes: bool = False, repeatable: bool = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from jobtable.errors import (
@@ -20,7 +19,7 @@ from jobtable.model.entity import Entity
 from jobtable.model.expressions import Update
 from jobtable.model.selection import Selection
 from jobtable.store import requests
-from jobtable.store.backend import Request, Response, StoreRequest
+from jobtable.store.backend import Request, StoreRequest
 from jobtable.store.collections import entity_of, own_entity
 from jobtable.store.requests import Target, Write
 from jobtable.store.sizes import item_size
@@ -57,7 +56,7 @@ class Failure:
     code: str
     message: str
     current: Any
-    """The entity that is there, where a condition failed."""
+    """The entity under the key, if a condition failed."""
 
 
 class Transaction:
@@ -107,15 +106,14 @@ class Transaction:
     def commit(self) -> None:
         """Do all of it, or raise TransactionFailedError and do nothing. A lost answer is asked for again.
 
-        TransactionConflict if others are in the way all the time: it may be committed again.
+        Raises TransactionConflict if other writers kept changing the items: it may be committed again.
         """
         if self._writes:
             try:
-                self._send()
+                self._store.backoff.retry(self._send, _is_passing)
             except TransactionCanceled as error:
-                if not _is_passing(error):
-                    raise self._failed(error) from error
-                self._send_again(error)
+                failed = self._failed(error)
+                raise (TransactionConflict(str(failed)) if _is_passing(error) else failed) from error
         self._is_committed = True
 
     def _send(self) -> None:
@@ -132,18 +130,6 @@ class Transaction:
         for write in self._writes:
             by_item.setdefault(f"{write.schema.table.name} {write.key}", []).append(write.describe())
         return next((writes for writes in by_item.values() if len(writes) > 1), [])
-
-    def _send_again(self, conflict: TransactionCanceled) -> None:
-        for _ in self._store.backoff.pauses():
-            try:
-                self._send()
-            except TransactionCanceled as error:
-                if not _is_passing(error):
-                    raise self._failed(error) from error
-                conflict = error
-            else:
-                return
-        raise TransactionConflict(str(self._failed(conflict))) from conflict
 
     def _take(self, write: Write) -> None:
         if self._is_committed:
@@ -176,8 +162,8 @@ class Transaction:
             current = entity_of(write.schema.table, item) if item else None
             what = write.verb, write.schema.name, write.describe()
             failures.append(Failure(*what, index, reason["Code"], reason.get("Message", ""), current))
-        told = "; ".join(f"{failure.action}: {_why(failure)}" for failure in failures) or error.message
-        return TransactionFailedError(f"nothing was done, because it was not possible to {told}", tuple(failures))
+        reasons = "; ".join(f"{failure.action}: {_why(failure)}" for failure in failures) or error.message
+        return TransactionFailedError(f"nothing was done, because it was not possible to {reasons}", tuple(failures))
 
 
 def _why(failure: Failure) -> str:
@@ -191,7 +177,10 @@ def _why(failure: Failure) -> str:
     return "its condition is not met"
 
 
-def _is_passing(error: TransactionCanceled) -> bool:
+def _is_passing(error: Exception) -> bool:
+    """Whether the same transaction may succeed when it is sent again."""
+    if not isinstance(error, TransactionCanceled):
+        return False
     codes = {reason.get("Code", "None") for reason in error.details.get("CancellationReasons", [])} - {"None"}
     return bool(codes) and codes <= _PASSING
 
@@ -206,22 +195,16 @@ def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[An
     ]
     request = {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"}
     pattern = "+".join(dict.fromkeys(s.entity.__schema__.name for s in selections))
-    response = _read_together(store, request, f"get_together.{pattern}")
+    try:
+        response = store.backoff.retry(
+            lambda: store.ask("TransactGetItems", request, f"get_together.{pattern}"), _is_passing
+        )
+    except TransactionCanceled as error:
+        if not _is_passing(error):
+            raise
+        raise TransactionConflict("other writers kept changing the items; try again") from error
     pairs = zip(selections, response["Responses"], strict=True)
     return tuple(own_entity(s.entity.__schema__, r["Item"]) if r.get("Item") else None for s, r in pairs)
-
-
-def _read_together(store: Store, request: Request, pattern: str) -> Response:
-    """Read, again and again while writers are in the way; TransactionConflict if they stay there."""
-    conflict: TransactionCanceled | None = None
-    for _ in chain([None], store.backoff.pauses()):
-        try:
-            return store.ask("TransactGetItems", request, pattern)
-        except TransactionCanceled as error:
-            if not _is_passing(error):
-                raise
-            conflict = error
-    raise TransactionConflict("writers are in the way all the time") from conflict
 
 
 def packed(entities: Iterable[E], most: int) -> Iterator[list[E]]:

@@ -378,5 +378,5 @@ def test_an_execution_that_changes_all_the_time_is_not_deleted(jobs: Jobs, monke
         raise ConflictError("it has moved on")
 
     monkeypatch.setattr(Executions, "fail", refuse)
-    with pytest.raises(ConflictError, match=f"execution {execution.execution_id} could not be deleted: it changes all"):
+    with pytest.raises(ConflictError, match=f"could not delete execution {execution.execution_id}: it kept changing"):
         Executions(jobs).delete(execution.execution_id, stop=True)

@@ -411,7 +411,7 @@ def test_the_end_of_a_job_is_recorded_however_often_it_was_begun_anew(quick: Wor
 
 def test_the_end_of_a_job_is_recorded_later_if_others_are_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def is_busy(flow: JourneyFlow, journey_id: str) -> None:
-        raise ConflictError(f"journey {journey_id} is changed by others all the time; try again later")
+        raise ConflictError(f"could not change journey {journey_id}: it kept changing; try again")
 
     clock = FakeClock()
     with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:

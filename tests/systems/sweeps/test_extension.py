@@ -145,7 +145,7 @@ def test_a_sweep_is_not_extended_while_a_worker_plans_it() -> None:
         sweeps = Sweeps(driver.jobs)
         sweeps.submit(plane(sweep_tasks.bowl, trials=6), sweep_id="s")
         driver.jobs.claim("default", limit=1, instance_id="a", lease_seconds=300)
-        with pytest.raises(ConflictError, match="sweep s was not extended: its trials are being planned; try again"):
+        with pytest.raises(ConflictError, match="could not extend sweep s: its trials are being planned; try again"):
             sweeps.extend("s", trials=1)
         assert sweeps.get_progress("s").total == 6
 

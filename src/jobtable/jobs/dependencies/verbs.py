@@ -24,8 +24,6 @@ from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 
-_MOST_TRIES = 50
-
 
 class Dependencies:
     """The edges between jobs that are there already. New jobs bring theirs along when they are submitted."""
@@ -42,8 +40,8 @@ class Dependencies:
         """
         if job_id == on.job_id:
             raise DependencyCycleError(f"job {job_id} cannot wait for itself")
-        for _ in range(_MOST_TRIES):
-            version = graph_version(self._store)
+
+        def add_edge(version: int) -> JobDependency:
             self._refuse_cycle(job_id, on)
             job, dependency = self._queries.get_job(job_id), self._queries.get_job(on.job_id)
             edge = self._edge(job, dependency, on)
@@ -54,10 +52,11 @@ class Dependencies:
                 tx.commit()
             except TransactionFailedError as error:
                 self._refuse_repetition(edge, error)
-                continue
+                raise
             return edge
-        raise ConflictError(
-            f"job {job_id} could not be made to wait for {on.job_id}: other edges are added all the time"
+
+        return self._store.retrying(
+            lambda: graph_version(self._store), add_edge, f"make job {job_id} wait for {on.job_id}"
         )
 
     def _refuse_cycle(self, job_id: str, on: DependsOn) -> None:
@@ -113,7 +112,7 @@ class Dependencies:
             tx.update(place, QueueJob.rank.set(None))
 
     def _refuse_repetition(self, edge: JobDependency, error: TransactionFailedError) -> None:
-        there = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
+        there = self._find_fresh(edge)
         if there is not None:
             raise ConflictError(
                 f"job {edge.job_id} waits for {edge.dependency_job_id} already ({there.gate}, {there.condition})"
@@ -165,29 +164,30 @@ class Dependencies:
                 self._reopen(edge, dependency)
 
     def _reopen(self, edge: JobDependency, dependency: Job) -> None:
-        for _ in range(_MOST_TRIES):
-            fresh = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
+        def reopen(fresh: JobDependency | None) -> None:
             job, gates = self._store.get_together(Job.key(job_id=edge.job_id), JobGates.key(job_id=edge.job_id))
             if fresh is None or job is None or gates is None or not _can_be_reopened(fresh, job):
                 return
             tx = self._store.transaction()
             self._add_opening(tx, fresh, job, gates)
-            _require_place(tx, dependency, fresh)
+            _require_entry(tx, dependency, fresh)
             try:
                 tx.commit()
             except TransactionFailedError:
-                if self._has_place(dependency):
-                    continue
-            return
-        raise ConflictError(
-            f"job {edge.job_id} was not made to wait for {edge.dependency_job_id} again: it changes all the time"
-        )
+                if self._has_entry(dependency):
+                    raise
 
-    def _has_place(self, ended: Job) -> bool:
-        """Whether an ended job is as it was, and has a place in its queue still."""
+        what = f"make job {edge.job_id} wait for {edge.dependency_job_id} again"
+        self._store.retrying(lambda: self._find_fresh(edge), reopen, what)
+
+    def _find_fresh(self, edge: JobDependency) -> JobDependency | None:
+        return self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
+
+    def _has_entry(self, ended: Job) -> bool:
+        """Whether an ended job is unchanged and still has a queue entry."""
         fresh = self._store.find(Job.key(job_id=ended.job_id))
         is_same = fresh is not None and fresh.changed_at == ended.changed_at
-        return is_same and (ended.queue_name is None or self._queries.find_place(ended) is not None)
+        return is_same and (ended.queue_name is None or self._queries.find_entry(ended) is not None)
 
     def _add_opening(self, tx: Transaction, edge: JobDependency, job: Job, gates: JobGates) -> None:
         is_start = edge.gate == "start"
@@ -214,22 +214,18 @@ class Dependencies:
 
     def _remove(self, edge: JobDependency, uncount: Callable[[Transaction, JobDependency], None]) -> bool:
         """Remove an edge with what one of its jobs counts of it; says whether it was still there."""
-        for _ in range(_MOST_TRIES):
-            fresh = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
+
+        def remove(fresh: JobDependency | None) -> bool:
             if fresh is None:
                 return False
-            tx = self._store.transaction()
             same = unchanged(fresh, JobDependency.type, JobDependency.outcome, JobDependency.met_at_once)
-            tx.delete(fresh, when=same)
-            uncount(tx, fresh)
-            try:
-                tx.commit()
-            except TransactionFailedError:
-                continue
+            with self._store.transaction() as tx:
+                tx.delete(fresh, when=same)
+                uncount(tx, fresh)
             return True
-        raise ConflictError(
-            f"the edge from job {edge.job_id} to {edge.dependency_job_id} could not be removed: it changes all the time"
-        )
+
+        what = f"remove the dependency of job {edge.job_id} on {edge.dependency_job_id}"
+        return self._store.retrying(lambda: self._find_fresh(edge), remove, what)
 
     def _uncount_dependent(self, tx: Transaction, edge: JobDependency) -> None:
         dependency = None if edge.met_at_once else self._store.find(Job.key(job_id=edge.dependency_job_id))
@@ -248,8 +244,8 @@ def _can_be_reopened(edge: JobDependency, job: Job) -> bool:
     return edge.outcome is not None and not has_let_it_start
 
 
-def _require_place(tx: Transaction, ended: Job, edge: JobDependency) -> None:
-    """Let an edge to an ended job be opened only while the job has a place in its queue, and count it if it was not."""
+def _require_entry(tx: Transaction, ended: Job, edge: JobDependency) -> None:
+    """Open an edge to an ended job only while the job has a queue entry, and count the edge if it was not counted."""
     is_same = unchanged(ended, Job.status, Job.changed_at)
     if edge.met_at_once:
         tx.update(ended, Job.dependents.increment(1), when=is_same)

@@ -8,19 +8,18 @@ it is due and tells everyone that the job has ended: then it is as if nobody had
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import count
 
 from jobtable.clock import Clock, wall_time
-from jobtable.errors import ConflictError, ErrorReason, JobStateError
+from jobtable.errors import ErrorReason, JobStateError
 from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.endings import Endings
-from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Refused, Transition
+from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobGates, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
 from jobtable.model import unchanged
 from jobtable.store import Store
-
-_MOST_TRIES = 20
 
 
 class Beginnings:
@@ -38,7 +37,7 @@ class Beginnings:
     def begin(self, job: Job, by: str) -> None:
         """Let an ended job begin anew, and the groups above it that it had ended; JobStateError if it cannot."""
         self._refuse_what_cannot_begin(job)
-        if self._queries.find_place(job) is not None:  # not all who wait for it were told that it has ended
+        if self._queries.find_entry(job) is not None:  # not all who wait for it were told that it has ended
             self._endings.settle(job)
         waited_for: Job | None = job
         while waited_for is not None:
@@ -82,50 +81,49 @@ class Beginnings:
         self._dependencies.reopen(job)
 
     def _hold(self, job: Job, settling_time: timedelta) -> None:
-        """Give an ended job a place in its queue, to be found by others after some time."""
-        for _ in range(_MOST_TRIES):
+        """Give an ended job a queue entry that other workers find after some time."""
+
+        def hold(job: Job) -> None:
             due = wall_time(self._clock) + settling_time
-            place = self._queries.find_place(job)
+            entry = self._queries.find_entry(job)
             transition = Transition(self._store, self._clock)
             same = unchanged(job, Job.status, Job.changed_at, Job.priority)
             transition.tx.check(job, same & Job.deleted_at.missing())
-            if place is not None:
-                transition.tx.update(place, QueueJob.not_before.set(due))
+            if entry is not None:
+                transition.tx.update(entry, QueueJob.not_before.set(due))
             elif job.queue_name is not None:
-                transition.tx.add(self._place(job, job.queue_name, not_before=due))
+                transition.tx.add(self._entry(job, job.queue_name, not_before=due))
                 transition.count(job.queue_name, jobs=1)
-            try:
-                transition.commit()
-            except Refused as refused:
-                job = self._refuse_changed(job, refused)
-            else:
-                return
-        raise ConflictError(f"job {job.job_id} could not be retried: its place in the queue changes all the time")
+            transition.commit()
 
-    def _refuse_changed(self, job: Job, refused: Refused) -> Job:
-        """The job as it is now, or JobStateError if it has not stayed as it had ended."""
+        self._store.retrying(lambda: self._get_unchanged(job), hold, f"retry job {job.job_id}", first=job)
+
+    def _get_unchanged(self, job: Job) -> Job:
+        """Return the job as it is now, or raise JobStateError if it has changed since it ended."""
         fresh = self._queries.get_job(job.job_id)
         if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
             raise JobStateError(
                 f"job {job.job_id} changed meanwhile", hint="look at it again", reason=ErrorReason.JOB_CHANGED
-            ) from refused
+            )
         return fresh
 
     def _write_beginning(self, job: Job, by: str) -> None:
-        for tries in range(_MOST_TRIES):
+        settling_times = (SETTLING_TIME * 2**attempt for attempt in count())
+
+        def read() -> Job:
+            fresh = self._get_unchanged(job)
+            self._make_wait(fresh, next(settling_times))  # a worker was faster: leave more time now
+            return fresh
+
+        def begin(job: Job) -> None:
             transition = Transition(self._store, self._clock)
             gates = self._dependencies.recount(transition.tx, job.job_id) if job.is_gated else None
             self._add_beginning(transition, job, gates, by)
-            try:
-                transition.commit()
-            except Refused as refused:
-                job = self._refuse_changed(job, refused)
-                self._make_wait(job, SETTLING_TIME * 2**tries)  # if a worker was faster, it gets more time now
-                continue
-            if job.is_gated:
-                self._endings.go_on(job.job_id)
-            return
-        raise ConflictError(f"job {job.job_id} could not be retried: what it waits for changes all the time")
+            transition.commit()
+
+        self._store.retrying(read, begin, f"retry job {job.job_id}", first=job)
+        if job.is_gated:
+            self._endings.go_on(job.job_id)
 
     def _add_beginning(self, transition: Transition, job: Job, gates: JobGates | None, by: str) -> None:
         is_group = job.definition.is_group
@@ -148,10 +146,10 @@ class Beginnings:
         )
         if job.queue_name is not None:
             is_ready = not is_group and (gates is None or gates.open_starts == 0)
-            place = self._place(job, job.queue_name, rank=rank_of(job.priority) if is_ready else None)
-            transition.tx.put(place, when=QueueJob.not_before.exists() & (QueueJob.priority == job.priority))
+            entry = self._entry(job, job.queue_name, rank=rank_of(job.priority) if is_ready else None)
+            transition.tx.put(entry, when=QueueJob.not_before.exists() & (QueueJob.priority == job.priority))
 
-    def _place(
+    def _entry(
         self, job: Job, queue_name: str, *, rank: int | None = None, not_before: datetime | None = None
     ) -> QueueJob:
         return QueueJob(

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from itertools import chain
 from typing import Literal, NamedTuple
 
 from jobtable.clock import Clock
-from jobtable.errors import (
-    ConditionFailedError,
-    ConflictError,
-    ErrorReason,
-    JobStateError,
-    NotFoundError,
-    TransactionFailedError,
-)
+from jobtable.errors import ErrorReason, JobStateError, NotFoundError
 from jobtable.jobs.dependencies.edges import condition_of
 from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.beginnings import Beginnings
 from jobtable.jobs.lifecycle.endings import Endings
 from jobtable.jobs.lifecycle.leases import has_lease
-from jobtable.jobs.lifecycle.transitions import Refused, Transition, length_of
+from jobtable.jobs.lifecycle.transitions import Transition, length_of
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.trees import Trees
 from jobtable.jobs.stored.entities import Job, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
 from jobtable.jobs.submit.definition import EdgeCondition
-from jobtable.model import Update, unchanged
-from jobtable.store import Store
+from jobtable.model import Condition, Update, unchanged
+from jobtable.store import Store, TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, grouped
-
-_MOST_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -123,9 +113,9 @@ class Control:
             yield from filter(None, [self._end(child, ending) for child in some])
 
     def _end(self, job: Job, ending: _Ending, *, is_asked_for: bool = False) -> _Ended | None:
-        """End a job that has not ended, at once or by its worker, and close it; None if it is gone."""
-        found: Job | None = job
-        for _ in range(_MOST_TRIES):
+        """End a job that has not ended, at once or by its worker, and close it; None if it was deleted."""
+
+        def end(found: Job | None) -> _Ended | None:
             if found is None:
                 return None
             if is_asked_for:
@@ -133,21 +123,18 @@ class Control:
             if found.is_final:
                 if not is_asked_for and next(self._trees.children(found), None) is None:
                     return _Ended(found, is_leaf=True)
-                closed = self._close(found, ending)
-                if closed is not None:
-                    return _Ended(closed)
-            elif has_lease(found):
-                asked = self._ask(found, ending)
-                if asked is not None:
-                    return _Ended(asked)
-            else:
-                ended = self._endings.end_waiting(
-                    found, ending.status, ending.message, *ending.closing(found), by=ending.by
-                )
-                if ended is not None:
-                    return _Ended(ended, is_untold=ended.dependents > 0)
-            found = self._store.find(Job.key(job_id=job.job_id))
-        raise ConflictError(f"job {job.job_id} could not be {ending.status}: its status changes all the time")
+                return _Ended(self._close(found, ending))
+            if has_lease(found):
+                return _Ended(self._ask(found, ending))
+            closing = ending.closing(found)
+            ended = self._endings.end_waiting(found, ending.status, ending.message, *closing, by=ending.by)
+            return None if ended is None else _Ended(ended, is_untold=ended.dependents > 0)
+
+        verb = "cancel" if ending.status is Status.CANCELLED else "stop"
+        return self._store.retrying(self._finder(job.job_id), end, f"{verb} job {job.job_id}", first=job)
+
+    def _finder(self, job_id: str) -> Callable[[], Job | None]:
+        return lambda: self._store.find(Job.key(job_id=job_id))
 
     def _refuse_ended_otherwise(self, job: Job, ending: _Ending) -> None:
         is_so = job.status is ending.status or (ending.tree and job.tree_status is ending.status)
@@ -158,40 +145,39 @@ class Control:
                 f"job {job.job_id} is already {job.status} and cannot be {ending.status}", reason=ErrorReason.JOB_ENDED
             )
 
-    def _ask(self, job: Job, ending: _Ending) -> Job | None:
-        """Leave a request for the worker, which reads it with its next heartbeat; None if the job has changed."""
+    def _ask(self, job: Job, ending: _Ending) -> Job:
+        """Leave a request for the worker, which reads it with its next heartbeat."""
         is_cancelled = ending.status is Status.CANCELLED or job.requested == "cancel"
         requested: Literal["cancel", "stop"] = "cancel" if is_cancelled else "stop"
         same_run = (Job.lease_epoch == job.lease_epoch) & (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
-        try:
-            return self._store.update(job, Job.requested.set(requested), *ending.closing(job), when=same_run)
-        except (ConditionFailedError, NotFoundError):
-            return None
+        return self._update(job, Job.requested.set(requested), *ending.closing(job), when=same_run)
 
-    def _close(self, job: Job, ending: _Ending) -> Job | None:
-        """Let no more jobs come under a job that has ended; None if it has begun anew, or is gone."""
+    def _close(self, job: Job, ending: _Ending) -> Job:
+        """Let no more jobs come under a job that has ended."""
         closing = ending.closing(job)
-        if not closing:
-            return job
+        return self._update(job, *closing, when=unchanged(job, Job.status, Job.changed_at)) if closing else job
+
+    def _update(self, job: Job, *updates: Update, when: Condition) -> Job:
         try:
-            return self._store.update(job, *closing, when=unchanged(job, Job.status, Job.changed_at))
-        except (ConditionFailedError, NotFoundError):
-            return None
+            return self._store.update(job, *updates, when=when)
+        except NotFoundError as error:
+            raise TryAgain from error
 
     def seal(self, job_id: str) -> Job:
         """Say that a group gets no more children: it ends when those that it has have ended."""
-        for _ in range(_MOST_TRIES):
-            job = self._queries.get_job(job_id)
+
+        def seal(job: Job) -> None:
             if job.is_awaiting or job.is_final:
-                return self._endings.go_on(job_id) or self._queries.get_job(job_id)
+                return
             if not job.definition.is_group or job.status is not Status.RUNNING:
-                raise JobStateError(f"job {job_id} is not an open group: only that can be sealed")
+                raise JobStateError(f"job {job_id} is not an open group and cannot be sealed")
             transition = Transition(self._store, self._clock)
             at = transition.time_for(job)
             transition.change(job, Status.RUNNING, at, Job.is_awaiting.set(True), message="waits for its children")
-            with suppress(Refused):  # it has changed meanwhile, or the next look finds it sealed
-                transition.commit()
-        raise ConflictError(f"group {job_id} could not be sealed: its status changes all the time")
+            transition.commit()
+
+        self._store.retrying(lambda: self._queries.get_job(job_id), seal, f"seal group {job_id}")
+        return self._endings.go_on(job_id) or self._queries.get_job(job_id)
 
     # --- beginning anew ---------------------------------------------------------------------------------------------
 
@@ -249,24 +235,21 @@ class Control:
 
     def prioritise(self, job_id: str, priority: int) -> Job:
         """Change a job's priority, and with it its place in the queue if it waits there."""
-        for _ in range(_MOST_TRIES):
-            job = self._queries.get_job(job_id)
-            tx = self._store.transaction()
-            tx.update(Job.key(job_id=job_id), Job.priority.set(priority))
-            place = self._queries.find_place(job)
-            if place is not None and place.rank is not None:
-                updates = (QueueJob.priority.set(priority), QueueJob.rank.set(rank_of(priority)))
-                tx.update(place, *updates, when=QueueJob.rank == place.rank)
-            elif place is not None:
-                tx.update(place, QueueJob.priority.set(priority), when=QueueJob.rank.missing())
-            elif job.queue_name is not None:  # a retry gives it a place, with the priority that it finds
-                tx.check(QueueJob.key(queue_name=job.queue_name, job_id=job_id), QueueJob.priority.missing())
-            try:
-                tx.commit()
-            except TransactionFailedError:
-                continue
-            return self._queries.get_job(job_id)
-        raise ConflictError(f"job {job_id} could not be prioritised: its place in the queue changes all the time")
+
+        def prioritise(job: Job) -> None:
+            entry = self._queries.find_entry(job)
+            with self._store.transaction() as tx:
+                tx.update(Job.key(job_id=job_id), Job.priority.set(priority))
+                if entry is not None and entry.rank is not None:
+                    updates = (QueueJob.priority.set(priority), QueueJob.rank.set(rank_of(priority)))
+                    tx.update(entry, *updates, when=QueueJob.rank == entry.rank)
+                elif entry is not None:
+                    tx.update(entry, QueueJob.priority.set(priority), when=QueueJob.rank.missing())
+                elif job.queue_name is not None:  # a retry adds an entry, with the priority that it finds
+                    tx.check(QueueJob.key(queue_name=job.queue_name, job_id=job_id), QueueJob.priority.missing())
+
+        self._store.retrying(lambda: self._queries.get_job(job_id), prioritise, f"prioritise job {job_id}")
+        return self._queries.get_job(job_id)
 
 
 def _can_be_retried(job: Job) -> bool:

@@ -110,7 +110,7 @@ class Deletion:
         return (job for job in self._queries.read_jobs(job_ids) if job is not None)
 
     def _delete_one(self, job: Job, going: Set[str]) -> int:
-        if self._queries.find_place(job) is not None:
+        if self._queries.find_entry(job) is not None:
             self._tell_all(job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.find_instances_of_job(job.job_id))
@@ -136,7 +136,7 @@ class Deletion:
         """Tell all who wait for a job that is deleted, or raise ConflictError: they would wait for ever."""
         # Read again: some of those who waited may have been deleted before it.
         self._endings.settle(self._queries.get_job(job.job_id))
-        if self._queries.find_place(job) is not None:
+        if self._queries.find_entry(job) is not None:
             raise ConflictError(
                 f"job {job.job_id} cannot be deleted yet: the index does not show all who wait for it; "
                 "delete it again in a moment"

@@ -12,17 +12,16 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from jobtable.clock import Clock, wall_time
-from jobtable.errors import ConditionFailedError, ConflictError, NotFoundError, TransactionFailedError
+from jobtable.errors import ConditionFailedError, NotFoundError, TransactionFailedError
 from jobtable.jobs.dependencies.edges import condition_of, is_broken_by, is_met_by, same_gates
 from jobtable.jobs.lifecycle.leases import has_lease
-from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Refused, Transition
+from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.stored.fields import CLAIMABLE, Status, rank_of
 from jobtable.model import Attribute, Condition, Json, Update, unchanged
 from jobtable.store import Store
 
-_MOST_TRIES = 20
 INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """How long to wait for edges that the index does not show yet. What it shows later is told when the place is due."""
 COUNT_OF: dict[Status, Attribute[int]] = {
@@ -91,18 +90,15 @@ class Endings:
         by: str | None = None,
         gates: JobGates | None = None,
     ) -> Job | None:
-        """End a job that no worker holds; None if it, or these gates, have changed since they were read.
+        """End a job that no worker holds, or raise Refused if it or these gates have changed; None if it is deleted.
 
-        Nobody is told yet: `settle` does that.
+        Nobody is notified yet: `settle` does that.
         """
         transition = Transition(self._store, self._clock)
         add_ending(transition, job, status, message, *updates, by=by)
         if gates is not None:
             transition.tx.check(gates, same_gates(gates))
-        try:
-            transition.commit()
-        except Refused:
-            return None
+        transition.commit()
         return self._store.find(Job.key(job_id=job.job_id))
 
     def find_parents(self, jobs: Iterable[Job]) -> Parents:
@@ -189,25 +185,26 @@ class Endings:
         return edges
 
     def _close(self, edge: JobDependency, dependency: Job) -> bool:
-        """Close a gate, unless it is closed already; False if it is gone, or the job has begun anew meanwhile."""
-        found: JobDependency | None = edge
-        for _ in range(_MOST_TRIES):
+        """Close a gate, unless it is closed already; False if it was deleted, or the dependency has restarted."""
+
+        def close(found: JobDependency | None) -> bool:
             if found is None or found.outcome is not None:
                 return found is not None
             try:
                 self._close_open(found, dependency)
             except TransactionFailedError:
                 fresh = self._store.find(Job.key(job_id=dependency.job_id))
-                if fresh is None or (fresh.status, fresh.lease_epoch) != (dependency.status, dependency.lease_epoch):
-                    return False
-                key = JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id)
-                found = self._store.find(key)
-            else:
-                return True
-        raise ConflictError(
-            f"job {edge.job_id} could not be told that {edge.dependency_job_id} is {dependency.status}: "
-            "what it waits for changes all the time"
-        )
+                if fresh is not None and (fresh.status, fresh.lease_epoch) == (
+                    dependency.status,
+                    dependency.lease_epoch,
+                ):
+                    raise
+                return False
+            return True
+
+        key = JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id)
+        what = f"notify job {edge.job_id} that {edge.dependency_job_id} is {dependency.status}"
+        return self._store.retrying(lambda: self._store.find(key), close, what, first=edge)
 
     def _close_open(self, edge: JobDependency, dependency: Job) -> None:
         updates: list[Update] = []
@@ -247,7 +244,7 @@ class Endings:
         Nobody waits for the index here: there may be many such jobs, and others whose time has come are behind them.
         """
         self.settle(job, waits=())
-        if self._queries.find_place(job) is not None:
+        if self._queries.find_entry(job) is not None:
             due = wall_time(self._clock) + SETTLING_TIME
             with suppress(ConditionFailedError, NotFoundError):  # it has gone just now, or somebody holds it for longer
                 self._store.update(place, QueueJob.not_before.set(due), when=unchanged(place, QueueJob.not_before))
@@ -262,27 +259,24 @@ class Endings:
         return self._settled(self._go_on(job_id))
 
     def _go_on(self, job_id: str) -> Job | None:
-        """The same, but the dependents of a job that ended are not told yet."""
-        for _ in range(_MOST_TRIES):
-            job, gates = self._store.get_together(Job.key(job_id=job_id), JobGates.key(job_id=job_id))
+        """The same, but the dependents of a job that ended are not notified yet."""
+
+        def go_on(read: tuple[Job | None, JobGates | None]) -> Job | None:
+            job, gates = read
             if job is None or gates is None or job.is_final:
                 return None
             if job.status in CLAIMABLE and gates.broken_by is not None:
-                ended = self.end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by), gates=gates)
-            elif job.status in CLAIMABLE:
-                place = self._queries.find_place(job)
-                if gates.open_starts or place is None or place.rank is not None or place.not_before is not None:
-                    return None
-                if self._make_ready(job, gates, place):
-                    return None
-                continue
-            elif job.is_awaiting and gates.open_completions == 0:
-                ended = self._conclude(job, gates)
-            else:
+                return self.end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by), gates=gates)
+            if job.status in CLAIMABLE:
+                entry = self._queries.find_entry(job)
+                if not (gates.open_starts or entry is None or entry.rank is not None or entry.not_before is not None):
+                    self._make_ready(job, gates, entry)
                 return None
-            if ended is not None:
-                return ended
-        raise ConflictError(f"job {job_id} changes all the time: it was not told that what it waits for has ended")
+            return self._conclude(job, gates) if job.is_awaiting and gates.open_completions == 0 else None
+
+        keys = Job.key(job_id=job_id), JobGates.key(job_id=job_id)
+        what = f"notify job {job_id} that its dependencies have ended"
+        return self._store.retrying(lambda: self._store.get_together(*keys), go_on, what)
 
     def _conclude(self, job: Job, gates: JobGates) -> Job | None:
         if gates.broken_by is not None:
@@ -300,12 +294,13 @@ class Endings:
         If another worker was faster, the job was cancelled or its gates have changed, the next look tells.
         """
         gates = self._store.find(JobGates.key(job_id=job.job_id)) if job.is_gated else None
-        self._make_ready(job, gates, place)
+        with suppress(TransactionFailedError):
+            self._make_ready(job, gates, place)
 
-    def _make_ready(self, job: Job, gates: JobGates | None, place: QueueJob) -> bool:
-        """Let workers find a job that waits for no time any more, unless a gate is open; False if something changed.
+    def _make_ready(self, job: Job, gates: JobGates | None, place: QueueJob) -> None:
+        """Let workers find a job whose time has come, unless a gate is open.
 
-        Whoever closes the last gate sees either the time, and leaves the job to `promote`, or that it has passed.
+        The process that closes the last gate either sees the time and leaves the job to `promote`, or sees none.
         """
         updates: list[Update] = [QueueJob.not_before.set(None)]
         tx = self._store.transaction()
@@ -315,11 +310,7 @@ class Endings:
         if gates is None or not gates.open_starts:
             updates.append(QueueJob.rank.set(rank_of(place.priority)))
         tx.update(place, *updates, when=unchanged(place, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
-        try:
-            tx.commit()
-        except ConflictError:
-            return False
-        return True
+        tx.commit()
 
 
 def add_ending(

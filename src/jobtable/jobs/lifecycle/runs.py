@@ -10,7 +10,6 @@ from random import Random
 from jobtable.clock import Clock, wall_time
 from jobtable.errors import (
     ConditionFailedError,
-    ConflictError,
     LeaseLostError,
     NotFoundError,
     RequestRefused,
@@ -27,14 +26,13 @@ from jobtable.jobs.report.reports import final_metrics
 from jobtable.jobs.stored.entities import InstanceJob, Job, JobGates, JobResource, JobStatus, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
 from jobtable.model import Condition, Update, unchanged
-from jobtable.store import Store
+from jobtable.store import Store, TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 _NOT_ASKED_TO_END = Job.requested.missing()
 """Holds only if nobody has asked for the end of the run since the worker's last heartbeat."""
 _HAS_NO_GATES = Job.is_gated != True  # noqa: E712 - a condition, no comparison
 """Holds only if nobody has let the job wait for another one since it was read without gates."""
-_MOST_TRIES = 20
 MOST_UNOPENED = 30
 """How many runs in a row may not begin because their process cannot open its store. Each waits for a minute, so a
 store that is away for long, or an upgrade of all workers, costs no job."""
@@ -69,8 +67,9 @@ class Runs:
 
     def report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
         """Tell how far the job is: the job shows it, and its history keeps it. LeaseLostError if it is not held."""
-        for _ in range(_MOST_TRIES):
-            job = self.refresh(lease).job
+
+        def write(held: Lease) -> None:
+            job = held.job
             at = later(self._clock.now(), job.changed_at)
             updates = [Job.changed_at.set(at), Job.message.set(message)]
             if progress is not None:
@@ -85,11 +84,9 @@ class Runs:
                 tx.commit()
             except TransactionFailedError as error:
                 _refuse_unstorable(f"the progress of job {job.job_id}", error)
-                continue
-            return
-        raise ConflictError(
-            f"the progress of job {lease.job.job_id} could not be stored: its status changes all the time"
-        )
+                raise
+
+        self._store.retrying(lambda: self.refresh(lease), write, f"store the progress of job {lease.job.job_id}")
 
     def refresh(self, lease: Lease) -> Lease:
         """The lease with the job as it is now, or LeaseLostError."""
@@ -110,25 +107,28 @@ class Runs:
         ValueRefusedError if the job and its result are too large for one item; NotFoundError if it has ended and
         somebody has deleted it since.
         """
-        for _ in range(_MOST_TRIES):
+
+        def write(held: Lease) -> list[str]:
             transition = Transition(self._store, self._clock)
-            parents = self._endings.find_parents([lease.job])
-            self._add_finish(transition, lease, outcome, parents, self._find_gates([lease.job]))
-            told = parents.count(transition)
+            parents = self._endings.find_parents([held.job])
+            self._add_finish(transition, held, outcome, parents, self._find_gates([held.job]))
+            notified = parents.count(transition)
             try:
                 transition.commit()
             except Refused as refused:
-                _refuse_unstorable(f"the end of job {lease.job.job_id}", refused.error)
-                lease = self.refresh(lease)
-                continue
-            self._let_go_on(told)
-            job = self._queries.get_job(lease.job.job_id)
-            if job.is_awaiting:  # what it waits for may be waiting for its start, and not know of it yet
-                self._starts.tell([job])
-            if job.dependents and job.is_final and not told:
-                self._endings.settle(job)
-            return job
-        raise ConflictError(f"job {lease.job.job_id} could not be finished: its status changes all the time")
+                _refuse_unstorable(f"the end of job {held.job.job_id}", refused.error)
+                raise
+            return notified
+
+        job_id = lease.job.job_id
+        notified = self._store.retrying(lambda: self.refresh(lease), write, f"finish job {job_id}", first=lease)
+        self._let_go_on(notified)
+        job = self._queries.get_job(job_id)
+        if job.is_awaiting:  # its children may be waiting for its start and not know of it yet
+            self._starts.tell([job])
+        if job.dependents and job.is_final and not notified:
+            self._endings.settle(job)
+        return job
 
     def finish_many(self, ended: Sequence[tuple[Lease, Outcome]]) -> list[Lease]:
         """End many runs, some tens in a transaction; gives the leases that were lost before."""
@@ -283,13 +283,15 @@ class Runs:
         `is_unopened` says that the task did not begin, because its process could not open the store: a job to which
         that happens too often in a row fails.
         """
-        for _ in range(_MOST_TRIES):
-            held = self.refresh(lease)
+
+        def interrupt(held: Lease) -> Job:
             unopened = (held.job.unopened or 0) + 1 if is_unopened else None
             job = self._interrupt(held, reason, is_lost=False, unopened=unopened)
-            if job is not None:
-                return job
-        raise ConflictError(f"job {lease.job.job_id} could not be released: its status changes all the time")
+            if job is None:
+                raise TryAgain
+            return job
+
+        return self._store.retrying(lambda: self.refresh(lease), interrupt, f"release job {lease.job.job_id}")
 
     def interrupt_lost(self, job: Job) -> Job | None:
         """Take a job from a worker that is dead; None if the job has changed, or its worker lives after all.
@@ -316,7 +318,7 @@ class Runs:
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
         else:
             status = Status.INTERRUPTED
-            place = self._queries.find_place(job)
+            place = self._queries.find_entry(job)
             if place is None and job.queue_name is not None:
                 return None  # it has ended meanwhile
             when = _NOT_ASKED_TO_END if still_silent is None else _NOT_ASKED_TO_END & still_silent

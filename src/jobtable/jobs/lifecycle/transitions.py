@@ -13,7 +13,7 @@ from jobtable.jobs.queues import Queues
 from jobtable.jobs.stored.entities import Job, JobDependency, JobStatus, Queue, QueueJob
 from jobtable.jobs.stored.fields import Status
 from jobtable.model import Condition, Json, Update, unchanged
-from jobtable.store import Store
+from jobtable.store import Store, TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,14 +32,11 @@ class _Counts:
     when: Condition | None = None
 
 
-class Refused(Exception):
-    """A transition did not happen, because these jobs or queues are not what they were taken for.
-
-    It never leaves this folder: callers look again and decide.
-    """
+class Refused(TryAgain):
+    """A transition did not happen, because these jobs or queues have changed. It never leaves this folder."""
 
     def __init__(self, job_ids: set[str], queue_names: set[str], error: TransactionFailedError) -> None:
-        super().__init__(str(error))
+        super().__init__()
         self.job_ids = job_ids
         self.queue_names = queue_names
         self.error = error

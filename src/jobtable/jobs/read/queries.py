@@ -247,7 +247,7 @@ class JobQueries:
         """The jobs in a queue, in no order that means something."""
         return self._store.query(QueueJob.key(queue_name=queue_name))
 
-    def find_place(self, job: Job) -> QueueJob | None:
+    def find_entry(self, job: Job) -> QueueJob | None:
         """The place of a job in its queue, or None; an ended job has one until all who wait for it were told."""
         if job.queue_name is None:
             return None

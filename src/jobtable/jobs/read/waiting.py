@@ -96,7 +96,7 @@ class Waits:
     def _why_not_started(self, job: Job) -> Waiting:
         gates = self._gates_of(job)
         count = 0 if gates is None else gates.open_starts
-        place = self._queries.find_place(job)
+        place = self._queries.find_entry(job)
         ahead = None if place is None or place.rank is None else self._count_ahead(place)
         reasons = [WaitReason(WaitKind.DEPENDENCIES, f"Its start waits for {_jobs(count)}.")] if count else []
         reasons += self._reasons_of_place(job, place, ahead)

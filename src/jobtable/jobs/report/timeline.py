@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import TypeAlias
 
-from jobtable.errors import ConflictError, RequestError, TransactionFailedError
+from jobtable.errors import ConditionFailedError, RequestError, TransactionFailedError
 from jobtable.jobs.lifecycle.leases import IS_THERE
 from jobtable.jobs.stored.entities import Job, JobLog, JobMetric, JobTimeline
 from jobtable.model import Selection
@@ -85,9 +84,8 @@ class Timeline:
         Each time another writer was faster, `add` is called again, with other times. What else of the transaction
         does not hold raises TransactionFailedError.
         """
-        for _ in chain((None,), self._pauses.pauses()):
-            free_from = None if self._has_other_writers else self._known
-            free_from = free_from or self._read()
+
+        def write(free_from: datetime | None) -> list[datetime]:
             times = times_from(free_from, moments)
             until = times[-1] + _MICROSECOND
             self._begins = free_from is None
@@ -96,18 +94,21 @@ class Timeline:
             add(tx, times)
             try:
                 tx.commit()
-            except TransactionFailedError as error:
+            except TransactionFailedError:
                 self._has_other_writers = True
-                if all(failure.index != 0 for failure in error.failures):
-                    raise
-                continue  # what else did not hold may be of the other writer's making
+                raise
             except RequestError:
                 self._known = None  # it may have happened
                 raise
             self._known = until
             return times
-        raise ConflictError(
-            f"job {self._job_id}: other writers were faster {self._pauses.attempts} times; nothing was written"
+
+        return self._store.retrying(
+            lambda: (None if self._has_other_writers else self._known) or self._read(),
+            write,
+            f"write the records of job {self._job_id}",
+            retry_if=_was_moved,
+            backoff=self._pauses,
         )
 
     def _went_through(self, sent: Transaction, first: Timed) -> bool:
@@ -134,6 +135,11 @@ class Timeline:
             tx.add(moved)
         else:
             tx.put(moved, when=JobTimeline.reserved_until == free_from)
+
+
+def _was_moved(error: ConditionFailedError | TransactionFailedError) -> bool:
+    """Whether another writer moved the timeline; what else did not hold may be that writer's doing."""
+    return isinstance(error, TransactionFailedError) and any(failure.index == 0 for failure in error.failures)
 
 
 def _key_of(record: Timed) -> Selection[JobLog] | Selection[JobMetric]:

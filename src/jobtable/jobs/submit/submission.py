@@ -26,7 +26,6 @@ from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
 
 _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
 """The namespace of the job ids that are made from callers' keys."""
-_MOST_TRIES = 20
 _CHUNK = 1000
 _IS_OPEN = Job.tree_status.missing()
 """Holds only if nobody has ended the tree of a job since it was read."""
@@ -74,17 +73,15 @@ class Submission:
 
         Those without a task are groups, which are sealed from the beginning: they wait for those that come with them.
         """
-        for _ in range(_MOST_TRIES):
-            known = self._jobs_named_in(new, new)
+
+        def add_missing(known: dict[str, Job]) -> list[Job]:
             prepared = [self._prepare_sealed(each, known) for each in new if each.job_id not in known]
             version = self._refuse_cycles(prepared, known)
-            try:
-                if prepared:
-                    self._add(prepared, version, beside)
-            except TransactionFailedError:  # then some of it is there now, or has changed
-                continue
-            return [_same(known[str(each.job_id)], each) for each in new]
-        raise ConflictError(f"job {new[0].job_id} could not be submitted: what it is tied to changes all the time")
+            if prepared:
+                self._add(prepared, version, beside)
+            return [_refuse_another_task(known[str(each.job_id)], each) for each in new]
+
+        return self._store.retrying(lambda: self._jobs_named_in(new, new), add_missing, f"submit job {new[0].job_id}")
 
     # --- what is there already --------------------------------------------------------------------------------------
 
@@ -107,7 +104,7 @@ class Submission:
         for together in _packed(prepared, known):
             known.update((job.job_id, job) for job in self._write(together, is_group, version))
             version = None if version is None else version + 1
-        return [_same(known[str(new.job_id)], new) for new in named]
+        return [_refuse_another_task(known[str(new.job_id)], new) for new in named]
 
     def _jobs_named_in(self, named: Sequence[NewJob], repeatable: Sequence[NewJob]) -> dict[str, Job]:
         """The jobs that are there: parents, dependencies, and what an earlier submission with the same key made.
@@ -171,19 +168,14 @@ class Submission:
         return [each.job for each in together]
 
     def _submit_alone(self, new: NewJob, is_group: bool) -> Job:
-        """Write one job, looking anew at what it is tied to as often as that changes."""
-        for _ in range(_MOST_TRIES):
-            known = self._jobs_named_in([new], [new])
+        def add(known: dict[str, Job]) -> Job:
             if str(new.job_id) in known:
                 return known[str(new.job_id)]
             prepared = prepare(new, known, self._clock.now(), is_group=is_group)
-            version = self._refuse_cycles([prepared], known)
-            try:
-                self._add([prepared], version)
-            except TransactionFailedError:
-                continue
+            self._add([prepared], self._refuse_cycles([prepared], known))
             return prepared.job
-        raise ConflictError(f"job {new.job_id} could not be submitted: what it is tied to changes all the time")
+
+        return self._store.retrying(lambda: self._jobs_named_in([new], [new]), add, f"submit job {new.job_id}")
 
     def _add(self, together: list[Prepared], version: int | None, beside: Sequence[Entity] = ()) -> None:
         try:
@@ -204,8 +196,8 @@ class Submission:
                 raise_version(tx, version)
 
 
-def _same(job: Job, new: NewJob) -> Job:
-    """The job, unless its key was used for another task before."""
+def _refuse_another_task(job: Job, new: NewJob) -> Job:
+    """Return the job, or raise ConflictError if its key was used for another task before."""
     if job.definition.task != new.task:
         raise ConflictError(
             f"job {job.job_id} was submitted before with the task {job.definition.task}, not {new.task}: "

@@ -13,6 +13,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from jobtable.clock import wall_time
 from jobtable.errors import (
@@ -31,6 +32,7 @@ from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.model import Update
 from jobtable.objects import key_parts, object_key
+from jobtable.store import TryAgain
 from jobtable.systems.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition, load_sender
 from jobtable.systems.albums.entities import (
     Execution,
@@ -49,7 +51,6 @@ JOB_TYPE = "album-execution"
 UPLOADS = "uploads"
 """The objects of executions stand under this prefix."""
 RUN_STEPS = "jobtable.systems.albums.runner:run_steps"
-_MOST_TRIES = 20
 _IDS = uuid.UUID("3b9d6bcd-bbfd-5b2d-9b5d-ab8dfbbd4bed")
 """The namespace of the ids of step jobs."""
 
@@ -324,23 +325,28 @@ class Executions:
 
     def _marked_deleted(self, execution_id: str, *, stop: bool, by: str) -> Execution:
         """Let nothing begin in an execution any more, which has ended or is to be stopped; gives it as it is then."""
-        for _ in range(_MOST_TRIES):
-            execution = self.records.get_execution(execution_id)
+        store = self._jobs.store
+
+        def mark(execution: Execution) -> Execution:
             if execution.deleted_at is not None:
                 return execution
-            has_ended = execution.status in (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
-            if not has_ended and not stop:
-                raise ConflictError(f"execution {execution_id} is {execution.status}: it must end first, or be stopped")
-            with contextlib.suppress(ConflictError):  # it has just moved on
-                if has_ended:
-                    self._jobs.store.update(
-                        Execution.key(execution_id=execution_id),
-                        Execution.deleted_at.set(self._jobs.clock.now()),
-                        when=Execution.status == execution.status,
+            if execution.status not in (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED):
+                if not stop:
+                    raise ConflictError(
+                        f"execution {execution_id} is {execution.status}: it must end first, or be stopped"
                     )
-                else:
-                    self.fail(execution, f"stopped by {by}")
-        raise ConflictError(f"execution {execution_id} could not be deleted: it changes all the time")
+                try:
+                    execution = self.fail(execution, f"stopped by {by}")
+                except ConflictError as error:  # it has just moved on
+                    raise TryAgain from error
+            return store.update(
+                Execution.key(execution_id=execution_id),
+                Execution.deleted_at.set(self._jobs.clock.now()),
+                when=Execution.status == execution.status,
+            )
+
+        get = partial(self.records.get_execution, execution_id)
+        return store.retrying(get, mark, f"delete execution {execution_id}")
 
     def _delete_jobs(self, execution: Execution, by: str) -> int:
         """Remove the jobs of an execution that has ended: what waits is cancelled, what runs is asked to stop."""

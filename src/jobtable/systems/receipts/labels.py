@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import islice
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
@@ -12,7 +11,6 @@ from jobtable.model import Entity, Selection, unchanged
 from jobtable.model.conditions import HasAttribute
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
-from jobtable.systems.receipts.attempts import until_undisturbed
 from jobtable.systems.receipts.entities import (
     LabelHygieneResult,
     LabelMetadata,
@@ -208,17 +206,17 @@ class LabelHygieneService:
         if canonical == alias:
             return 0
         self._note_alias(canonical, alias)
-        changed = 0
-        for indexed in self._labels.list_by_label(alias):
-            changed += until_undisturbed(partial(self._relabel, indexed, canonical), self._clock)
-        return changed
+        return sum(self._relabel(indexed, canonical) for indexed in self._labels.list_by_label(alias))
 
     def _relabel(self, indexed: ReceiptWordLabel, canonical: str) -> bool:
-        label = self._store.find(_key_of(indexed))
-        if label is None:  # an index may still show what is gone
-            return False
-        self._labels.relabel(label, canonical)
-        return True
+        def relabel(label: ReceiptWordLabel | None) -> bool:
+            if label is None:  # an index may still show a deleted item
+                return False
+            self._labels.relabel(label, canonical)
+            return True
+
+        what = f"relabel a word from {indexed.label} to {canonical}"
+        return self._store.retrying(lambda: self._store.find(_key_of(indexed)), relabel, what)
 
     def _note_alias(self, canonical: str, alias: str) -> None:
         description = self.find_description(canonical)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.model import Json, Update, unchanged
 from jobtable.store import Query, Store, Transaction
 from jobtable.store.patterns import access_pattern
-from jobtable.systems.receipts.attempts import until_undisturbed
 from jobtable.systems.receipts.entities import (
     FieldSummary,
     ReceiptChatGPTValidation,
@@ -44,6 +43,9 @@ class Finding:
     field: str | None = None
     expected_value: Json = None
     actual_value: Json = None
+
+
+T = TypeVar("T")
 
 
 class _Receipt(NamedTuple):
@@ -94,8 +96,13 @@ class ValidationService:
         """
         receipt, added = _Receipt(image_id, receipt_id), list[ReceiptValidationResult]()
         for step in _steps(findings, call_id):
-            added += until_undisturbed(partial(self._add, receipt, field_name, field_category, step), self._clock)
+            added += self._change(receipt, partial(self._add, receipt, field_name, field_category, step))
         return added
+
+    def _change(self, receipt: _Receipt, change: Callable[[], T]) -> T:
+        """Make a change that reads what is stored first."""
+        what = f"change the validation of receipt {receipt.receipt_id} of image {receipt.image_id}"
+        return self._store.retrying(lambda: None, lambda _: change(), what)
 
     def remove_result(self, image_id: str, receipt_id: int, field_name: str, result_index: int) -> None:
         """Take a result back, and bring its category and the summary into step, in one transaction.
@@ -104,14 +111,14 @@ class ValidationService:
         that is begun anew they count from 0 again.
         """
         receipt = _Receipt(image_id, receipt_id)
-        until_undisturbed(partial(self._remove, receipt, field_name, result_index), self._clock)
+        self._change(receipt, partial(self._remove, receipt, field_name, result_index))
 
     def second_pass(self, validation: ReceiptChatGPTValidation) -> ReceiptValidationSummary:
         """Store a second pass; the summary takes its revised status, in the same transaction.
 
         The same second pass again changes nothing; AlreadyExistsError where there is another one of its time.
         """
-        until_undisturbed(partial(self._revise, validation), self._clock)
+        self._change(_Receipt(validation.image_id, validation.receipt_id), partial(self._revise, validation))
         return self.get_summary(validation.image_id, validation.receipt_id)
 
     def delete(self, image_id: str, receipt_id: int) -> int:

@@ -8,23 +8,22 @@ planning of the next. If the process dies in between, the next call finds those 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from itertools import takewhile
 
-from jobtable.errors import ConflictError, JobStateError, TransactionFailedError, ValueRefusedError
+from jobtable.errors import JobStateError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.reports import final_name
 from jobtable.jobs.stored.entities import Job, JobDependency
 from jobtable.jobs.stored.fields import Status
 from jobtable.model import unchanged
+from jobtable.store import TryAgain
 from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.planner import planning_id, planning_job_id
 from jobtable.systems.sweeps.samplers import Grid
 from jobtable.systems.sweeps.sweep import Sweep, get_parent, sweep_of
-
-_LOOKS, _LOOK_SECONDS = 300, 0.1
-"""How often, and with which pauses, it is looked whether a worker still plans trials."""
-_MOST_TRIES = 20
 
 
 class Extension:
@@ -36,17 +35,23 @@ class Extension:
 
     def extend(self, sweep_id: str, by: str, *, more: int, total: int | None) -> int:
         """Give a sweep so many trials `more`, or so many in `total`; gives how many it has. See Sweeps.extend."""
-        for _ in range(_LOOKS):
-            parent = get_parent(self._store, sweep_id)
+
+        def declare(parent: Job) -> tuple[int, int]:
             known = sweep_of(parent).trial_count()
             wanted = _enlarged(parent, known, known + more if total is None else total)
             if wanted.trial_count() > known:
                 self._refuse_reached(sweep_id, wanted)
-            if self._declare(parent, wanted):
-                self.plan_the_rest(sweep_id, known, by)
-                return wanted.trial_count()
-            self._jobs.clock.sleep(_LOOK_SECONDS)
-        raise ConflictError(f"sweep {sweep_id} was not extended: its trials are being planned; try again")
+            self._declare(parent, wanted)
+            return known, wanted.trial_count()
+
+        known, count = self._store.retrying(
+            lambda: get_parent(self._store, sweep_id),
+            declare,
+            f"extend sweep {sweep_id}",
+            backoff=replace(self._store.backoff, attempts=400, first_seconds=0.1, most_seconds=0.1),
+        )
+        self.plan_the_rest(sweep_id, known, by)
+        return count
 
     def _refuse_reached(self, sweep_id: str, sweep: Sweep) -> None:
         """A sweep whose target is reached plans no trials, however many it may have."""
@@ -60,8 +65,8 @@ class Extension:
                 "trials: submit another sweep, with another target or none"
             )
 
-    def _declare(self, parent: Job, wanted: Sweep) -> bool:
-        """Let the definition say how many trials there are; False if a worker plans, or something has changed."""
+    def _declare(self, parent: Job, wanted: Sweep) -> None:
+        """Let the definition say how many trials there are, unless a worker plans or something has changed."""
         known = sweep_of(parent).trial_count()
         tx = self._store.transaction()
         same = unchanged(parent, Job.status, Job.changed_at, Job.job_config)
@@ -72,32 +77,27 @@ class Extension:
             if job is None:
                 tx.check(Job.key(job_id=job_id), Job.status.missing())
             elif job.status is Status.RUNNING:
-                return False
+                raise TryAgain("its trials are being planned")
             else:
                 tx.check(job, unchanged(job, Job.status, Job.changed_at))
-        try:
-            tx.commit()
-        except TransactionFailedError:
-            return False
-        return True
+        tx.commit()
 
     def plan_the_rest(self, sweep_id: str, known: int, by: str) -> None:
         """Let planning jobs begin anew that ended without knowing of all trials.
 
         One whose result does not say of how many it knew counts as having known of `known`.
         """
-        for _ in range(_MOST_TRIES):
-            behind = list(self._find_behind(sweep_id, known))
-            if not behind:
-                return
-            for job in behind:
-                try:
-                    self._jobs.begin_for_system(job.job_id, by=by)
-                except JobStateError:
-                    continue  # someone else was faster: it is looked at again
-        raise ConflictError(f"sweep {sweep_id} was not extended: its planning changes all the time; try again")
 
-    def _find_behind(self, sweep_id: str, known: int) -> Iterator[Job]:
+        def restart(outdated: list[Job]) -> None:
+            for job in outdated:
+                with suppress(JobStateError):  # another caller was faster
+                    self._jobs.begin_for_system(job.job_id, by=by)
+            if outdated:
+                raise TryAgain("its planning kept changing")
+
+        self._store.retrying(lambda: list(self._find_outdated(sweep_id, known)), restart, f"extend sweep {sweep_id}")
+
+    def _find_outdated(self, sweep_id: str, known: int) -> Iterator[Job]:
         sweep = sweep_of(self._jobs.queries.get_job(sweep_id))
         edges = self._store.query(
             JobDependency.key(job_id=planning_id(sweep_id)),

@@ -19,6 +19,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.stopping import await_workers
 from jobtable.jobs.stored.entities import Job, main
 from jobtable.model import Condition
+from jobtable.store import TryAgain
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 from jobtable.systems.journeys.archives.archive import Archive
@@ -250,8 +251,11 @@ class Restore:
         return len(others)
 
     def _recount(self, *, has_changed: bool) -> None:
-        """Count the merged journey anew, and take the mark away; again if it changes meanwhile."""
-        while (journey := self._store.find(self._selection)) is not None and self._has_mark(journey):
+        """Count the merged journey again and remove the mark."""
+
+        def recount(journey: Journey | None) -> None:
+            if journey is None or not self._has_mark(journey):
+                raise self._overtaken()
             counted, counts = self._counted(journey)
             is_same = not has_changed and (counted, counts) == (journey.aggregates, journey.execution_counts)
             try:
@@ -263,10 +267,11 @@ class Restore:
                     Journey.updated_at.set(journey.updated_at if is_same else self._engine.clock.now()),
                     when=self._is_marked(is_merged=True) & (Journey.updated_at == journey.updated_at),
                 )
-            except (ConditionFailedError, NotFoundError):
-                continue
-            return
-        raise self._overtaken()
+            except NotFoundError as error:
+                raise TryAgain from error
+
+        what = f"merge journey {self._journey_id}"
+        self._store.retrying(lambda: self._store.find(self._selection), recount, what)
 
     def _has_mark(self, journey: Journey) -> bool:
         return journey.creation is not None and journey.creation.fingerprint == self._mark_text(is_merged=True)

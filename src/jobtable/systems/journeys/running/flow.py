@@ -39,7 +39,6 @@ from jobtable.systems.journeys.running import aggregates
 Fence = Callable[[Transaction], None]
 """Adds to a transaction the condition under which its writer may write."""
 T = TypeVar("T")
-_ATTEMPTS = 50
 _MOST_EXECUTIONS = 999
 """The key of an execution has three digits for its number."""
 _PASSED = (StageStatus.COMPLETED, StageStatus.SKIPPED)
@@ -285,15 +284,10 @@ class JourneyFlow:
     # --- parts of transitions ----------------------------------------------------------------------------------------
 
     def _decide(self, journey_id: str, act: Callable[[JourneyState], T]) -> T:
-        """Read, act, and begin anew if the journey has changed in between."""
-        for _ in range(_ATTEMPTS):
-            state = self.read(journey_id)
-            try:
-                return act(state)
-            except TransactionFailedError as error:
-                if not any(isinstance(failure.current, Journey) for failure in error.failures):
-                    raise
-        raise ConflictError(f"journey {journey_id} is changed by others all the time; try again later")
+        """Read and act; do both again if the journey has changed in between."""
+        return self._store.retrying(
+            lambda: self.read(journey_id), act, f"change journey {journey_id}", retry_if=_is_about_the_journey
+        )
 
     def _change(self, tx: Transaction, state: JourneyState, **values: Any) -> None:
         """Change the journey, on condition that it is still as it was read."""
@@ -396,6 +390,11 @@ class JourneyFlow:
         for entity in written.entities:
             tx.add(entity)
         return ended
+
+
+def _is_about_the_journey(error: Exception) -> bool:
+    failures = error.failures if isinstance(error, TransactionFailedError) else ()
+    return any(isinstance(failure.current, Journey) for failure in failures)
 
 
 def _ended_steps(execution: JobExecution, status: JobExecutionStatus) -> list[Update]:

@@ -9,7 +9,6 @@ from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.model import Entity, Selection, unchanged
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
-from jobtable.systems.receipts.attempts import until_undisturbed
 from jobtable.systems.receipts.legacy.entities import (
     GPTInitialTagging,
     GPTRecord,
@@ -63,12 +62,12 @@ class LegacyService:
         return self._change_tags(word, remove=_as_tags(word, [tag]))
 
     def _change_tags(self, word: W, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> W:
-        return until_undisturbed(lambda: self._retag(word, add, remove), self._clock)
+        def retag(current: W) -> W:
+            before: list[str] = _as_tags(word, current.tags)
+            return self.set_tags(current, [*(tag for tag in before if tag not in remove), *add])
 
-    def _retag(self, word: W, add: Iterable[str], remove: Iterable[str]) -> W:
-        current: W = self._store.get(_key_of(word))
-        before: list[str] = _as_tags(word, current.tags)
-        return self.set_tags(current, [*(tag for tag in before if tag not in remove), *add])
+        key = _key_of(word)
+        return self._store.retrying(lambda: self._store.get(key), retag, f"change the tags of {key}")
 
     def _tag_item(self, word: Word | ReceiptWord, tag: str) -> TagRecord:
         if isinstance(word, ReceiptWord):

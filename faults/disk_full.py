@@ -18,7 +18,7 @@ from faults import workload
 from pydantic_core import from_json
 
 from jobtable.embedded.storage import Storage, Transaction
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import BackendUnavailable
 from jobtable.store.backend import Item
 

@@ -19,7 +19,7 @@ from faults.recordings import Note
 from pydantic_core import from_json
 
 from jobtable.embedded.storage import Storage, View
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.store.backend import Item
 

@@ -21,8 +21,8 @@ from typing import Literal
 from faults import workload
 
 from jobtable.embedded.operations import handler_of
-from jobtable.embedded.storage import Storage, Transaction, files
-from jobtable.embedded.storage.wal import WalBound
+from jobtable.embedded.storage import Storage, Transaction, database_files
+from jobtable.embedded.storage.writer import WalBound
 from jobtable.errors import TableInUse
 from jobtable.files import whole_file
 from jobtable.objects.filesystem import FilesystemObjectStore
@@ -83,7 +83,7 @@ def change(changes: dict[str, Item | None], transaction: Transaction) -> int:
 
 def main(folder: Path, number: int, durability: Durability) -> None:
     """Open the database several times, and write to it with several threads."""
-    files._CHECKPOINT_PAGES = _CHECKPOINT_PAGES
+    database_files._CHECKPOINT_PAGES = _CHECKPOINT_PAGES
     for life in range(_LIVES):
         _live(folder, durability, 10 * life + number, _noting(ctypes.CDLL(None).disk_note))
 

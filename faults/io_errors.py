@@ -22,7 +22,7 @@ from faults.disk_full import missing, put
 from faults.preloaded import compiled
 
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import BackendUnavailable
 from jobtable.store.backend import Item
 

@@ -16,7 +16,7 @@ from faults import workload
 from pydantic_core import from_json
 
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 
 _REPOSITORY = Path(__file__).parents[1]
 

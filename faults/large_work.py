@@ -17,8 +17,8 @@ from faults.kills import kill_a_writer, problems_after
 from pydantic_core import from_json
 
 from jobtable.embedded.storage import Storage, Transaction
-from jobtable.embedded.storage.checks import inconsistencies
-from jobtable.embedded.storage.filling import FILLED_AT_ONCE
+from jobtable.embedded.storage.consistency import inconsistencies
+from jobtable.embedded.storage.table_changes import FILLED_AT_ONCE
 from jobtable.embedded.storage.upkeep import Upkeep, fill_up
 from jobtable.store.backend import Item
 

@@ -16,9 +16,9 @@ from jobtable.jobs.stored.entities import main
 _INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
 _LOCK = """
 import os, signal, sqlite3, threading
-from jobtable.embedded.storage import files, writer
+from jobtable.embedded.storage import database_files, writer
 
-files._BUSY_SECONDS = 3600.0
+database_files._BUSY_SECONDS = 3600.0
 
 def lock_before(owner, name):
     go_on = getattr(owner, name)
@@ -79,7 +79,7 @@ def test_where_it_is_ignored_it_stays_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "command"),
-    [("files, 'upgrade'", ("jobs", "list")), ("writer.Writer, '_commit'", ("queues", "create", "gpu"))],
+    [("database_files, 'upgrade'", ("jobs", "list")), ("writer.Writer, '_commit'", ("queues", "create", "gpu"))],
 )
 def test_while_another_program_keeps_the_store_locked(tmp_path: Path, place: str, command: tuple[str, ...]) -> None:
     with connect(f"file:{tmp_path / '.jobtable' / 'jobtable.db'}") as store:

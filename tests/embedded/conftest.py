@@ -9,7 +9,7 @@ from tests.embedded.large_tables import nothing_by_itself
 from tests.embedded.side_by_side import TABLES, LocalTables, Pair
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import filling
+from jobtable.embedded.storage import table_changes
 from jobtable.testing import FakeClock
 
 
@@ -57,8 +57,8 @@ def clock() -> FakeClock:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is too large, and little is filled, restored or copied at a time."""
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 5)
-    monkeypatch.setattr(filling, "_ITEMS_A_STEP", 3)
+    monkeypatch.setattr(table_changes, "FILLED_AT_ONCE", 5)
+    monkeypatch.setattr(table_changes, "_ITEMS_A_STEP", 3)
 
 
 @pytest.fixture

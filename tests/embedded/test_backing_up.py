@@ -29,8 +29,8 @@ from tests.embedded.large_tables import (
 )
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import definitions, upkeep
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage import table_changes, upkeep
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError, TableInUse, TableNotFound
 from jobtable.testing import FakeClock
 
@@ -41,7 +41,7 @@ EVERYWHERE: tuple[Request, ...] = ({}, {"IndexName": "by_group"}, {"IndexName": 
 
 @pytest.fixture(autouse=True)
 def removed_in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(definitions, "_DROPPED_AT_ONCE", 5)
+    monkeypatch.setattr(table_changes, "_DROPPED_AT_ONCE", 5)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from tests.embedded.table_definitions import BROKEN, INVALID, include, index, keys, units
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError
 from jobtable.testing import FakeClock
 

@@ -12,7 +12,7 @@ import pytest
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import Sized, Storage, Transaction, upkeep
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import BackendUnavailable, RequestRefused
 from jobtable.store import Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend, let_expire

@@ -16,8 +16,8 @@ from tests.embedded.large_tables import nothing_by_itself, storage_of, until
 from tests.embedded.table_definitions import definitions, index, table, update
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import filling
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage import table_changes
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
 
 pytestmark = pytest.mark.usefixtures("small_steps")
@@ -54,7 +54,7 @@ def step(backend: EmbeddedBackend) -> bool:
     """Fill a little; False when nothing is being filled any more."""
     storage = storage_of(backend)
     ids = [id_ for (id_,) in storage.query("SELECT id FROM fillings")]
-    have_more = [storage.write(partial(filling.fill_some, id_)) for id_ in ids]
+    have_more = [storage.write(partial(table_changes.fill_some, id_)) for id_ in ids]
     return any(have_more)
 
 
@@ -93,15 +93,15 @@ def test_it_is_filled_by_itself(backend: EmbeddedBackend) -> None:
 
 
 def test_a_small_table_is_filled_at_once(backend: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
+    monkeypatch.setattr(table_changes, "FILLED_AT_ONCE", ITEMS)
     (described,) = backend.execute("UpdateTable", ADDITION)["TableDescription"]["GlobalSecondaryIndexes"]
     assert (described["IndexStatus"], described["ItemCount"]) == ("ACTIVE", ITEMS)
 
 
 @pytest.mark.usefixtures("by_hand")
 def test_a_table_of_few_large_items_is_large(backend: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
-    monkeypatch.setattr(filling, "BYTES_FILLED_AT_ONCE", 100)
+    monkeypatch.setattr(table_changes, "FILLED_AT_ONCE", ITEMS)
+    monkeypatch.setattr(table_changes, "BYTES_FILLED_AT_ONCE", 100)
     (described,) = backend.execute("UpdateTable", ADDITION)["TableDescription"]["GlobalSecondaryIndexes"]
     assert described["IndexStatus"] == "CREATING"
 
@@ -187,7 +187,7 @@ def test_a_table_is_restored_with_whole_indexes_from_one_whose_index_is_not(
     recovery = {"PointInTimeRecoveryEnabled": True}
     backend.execute("UpdateContinuousBackups", {"TableName": "tab", "PointInTimeRecoverySpecification": recovery})
     backend.execute("UpdateTable", ADDITION)
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
+    monkeypatch.setattr(table_changes, "FILLED_AT_ONCE", ITEMS)
     restore = {"SourceTableName": "tab", "TargetTableName": "copy", "UseLatestRestorableTime": True}
     backend.execute("RestoreTableToPointInTime", restore)
     (described,) = backend.execute("DescribeTable", {"TableName": "copy"})["Table"]["GlobalSecondaryIndexes"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError, RequestRefused
 from jobtable.testing import FakeClock
 

@@ -28,8 +28,8 @@ from tests.embedded.large_tables import (
 )
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import filling
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage import table_changes
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.embedded.storage.upkeep import _trim_some
 from jobtable.errors import RequestError, TableInUse, TableNotFound
 from jobtable.testing import FakeClock
@@ -197,8 +197,8 @@ def test_a_table_of_few_items_with_many_changes_is_large(backend: EmbeddedBacken
 def test_large_items_before_changes_make_a_restore_large(
     backend: EmbeddedBackend, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
-    monkeypatch.setattr(filling, "BYTES_FILLED_AT_ONCE", 5_000)
+    monkeypatch.setattr(table_changes, "FILLED_AT_ONCE", ITEMS)
+    monkeypatch.setattr(table_changes, "BYTES_FILLED_AT_ONCE", 5_000)
     put(backend, 1, "x" * 1000)
     clock.advance(5)
     put(backend, 1, "x")

@@ -6,8 +6,8 @@ import pytest
 from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.schema import IndexSchema, KeyAttribute
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized
+from jobtable.embedded.table_schema import IndexSchema, KeyAttribute
 from jobtable.embedded.units import CONSISTENT, EVENTUAL, TRANSACTIONAL, Units, read_units
 
 MAIN: Request = {"TableName": "main"}

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtable.embedded.json_types import MAP_OF_VALUES
 from jobtable.embedded.values import (
     compare,
     container_depth,
@@ -21,6 +20,7 @@ from jobtable.embedded.values import (
     validate_item,
     validate_value,
 )
+from jobtable.embedded.wordings import MAP_OF_VALUES
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 from jobtable.store.sizes import item_size, size_change, value_size

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.model import Entity, Key, Table, Timestamp
 from jobtable.store import Store, requests
 from jobtable.store.backend import EncodedItem

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import files
+from jobtable.embedded.storage import database_files
 from jobtable.errors import (
     AlreadyExistsError,
     BackendUnavailable,
@@ -59,7 +59,7 @@ def test_throttled_requests_go_through_in_the_end(engine: Backend, seed: int) ->
 def test_a_file_that_another_program_keeps_locked_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(database_files, "_BUSY_SECONDS", 0.3)
     clock = FakeClock()
     with Store(EmbeddedBackend(tmp_path / "test.db"), backoff=Backoff(clock=clock)) as store:
         store.tables.create(table)

@@ -8,7 +8,7 @@ from threading import Barrier, Thread
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import filling
+from jobtable.embedded.storage import table_changes
 from jobtable.embedded.storage.upkeep import Upkeep, fill_up
 from jobtable.errors import RequestError, RequestRefused, TableNotFound, request_error
 from jobtable.model import Entity, Index, Key, Table
@@ -166,7 +166,7 @@ def test_a_stream_on_one_side_only_is_told(each_store: Store) -> None:
 
 
 def test_an_index_that_is_still_being_filled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 0)
+    monkeypatch.setattr(table_changes, "FILLED_AT_ONCE", 0)
     monkeypatch.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
     plain, indexed = Table("kept", pk="PK"), Table("kept", pk="PK", indexes=[Index("GSI1", "GSI1PK")])
     request = {
@@ -185,7 +185,7 @@ def test_an_index_that_is_still_being_filled_is_told(monkeypatch: pytest.MonkeyP
 
 
 def test_a_table_that_is_still_being_restored_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 0)
+    monkeypatch.setattr(table_changes, "FILLED_AT_ONCE", 0)
     monkeypatch.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
     index = Index("GSI1", "GSI1PK")
     source, copy = Table("kept", pk="PK", recovery=True, indexes=[index]), Table("copy", pk="PK", indexes=[index])

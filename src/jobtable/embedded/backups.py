@@ -1,14 +1,28 @@
-"""On-demand backups: a table as it is when they are made, from which new tables can be made, also when it is gone."""
+"""On-demand backups: a table as it was, of which new tables can be made even after it is deleted."""
 
 from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
 
-from jobtable.embedded.backup_descriptions import describe_backup, describe_details, summarise
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.descriptions import describe_restored
-from jobtable.embedded.names import (
+from jobtable.embedded.descriptions import (
+    Description,
+    describe_encryption,
+    describe_expiry,
+    describe_key_and_projection,
+    describe_limit,
+    describe_restored,
+    describe_stream,
+    told_time,
+)
+from jobtable.embedded.request_checks import optional_moment
+from jobtable.embedded.restores import refuse_other_region, refuse_taken_name, restored_record
+from jobtable.embedded.storage import Storage, Transaction, View, restoring
+from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
+from jobtable.embedded.storage.restoring import AFTER_ALL_LABELS, BackupRecord, BackupSelection, label_at
+from jobtable.embedded.storage.table_changes import new_id
+from jobtable.embedded.table_names import (
     backup_arn,
     backup_of_arn,
     is_own_arn,
@@ -16,17 +30,83 @@ from jobtable.embedded.names import (
     table_arn,
     table_of,
 )
-from jobtable.embedded.requests import optional_moment
-from jobtable.embedded.restored_tables import refuse_other_region, refuse_taken_name, restored_record
-from jobtable.embedded.storage import Storage, Transaction, View, restoring
-from jobtable.embedded.storage import backups as stored
-from jobtable.embedded.storage.backups import AFTER_ALL_LABELS, BackupRecord, Selection, label_at
-from jobtable.embedded.storage.catalogue import TableRecord
-from jobtable.embedded.storage.definitions import new_id
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request, Response
+from jobtable.store.tables import key_schema
+
+
+def describe_backup(backup: BackupRecord, arn: str) -> Description:
+    """The BackupDescription of a backup that a request has named by this ARN."""
+    return {
+        "BackupDetails": {**describe_details(backup), "BackupArn": arn},
+        "SourceTableDetails": _source(backup),
+        "SourceTableFeatureDetails": _features(backup.table),
+    }
+
+
+def describe_details(backup: BackupRecord) -> Description:
+    """The BackupDetails of a backup."""
+    expiry = {} if backup.expires is None else {"BackupExpiryDateTime": told_time(backup.expires)}
+    return {
+        "BackupArn": backup_arn(backup.table.name, backup.label),
+        "BackupName": backup.name,
+        "BackupSizeBytes": backup.size,
+        "BackupStatus": "CREATING" if backup.is_creating else "AVAILABLE",
+        "BackupType": "USER" if backup.expires is None else "SYSTEM",
+        "BackupCreationDateTime": backup.created,
+        **expiry,
+    }
+
+
+def summarise(backup: BackupRecord) -> Description:
+    """The BackupSummary of a backup."""
+    return {**_named(backup.table), **describe_details(backup)}
+
+
+def _named(table: TableRecord) -> Description:
+    return {"TableName": table.name, "TableId": table.uuid, "TableArn": table_arn(table.name)}
+
+
+def _source(backup: BackupRecord) -> Description:
+    table = backup.table
+    return {
+        **_named(table),
+        "TableSizeBytes": backup.size,
+        "KeySchema": key_schema((table.partition,), (table.sort,) if table.sort else ()),
+        "TableCreationDateTime": told_time(table.created),
+        "ProvisionedThroughput": _units(table.throughput),
+        **describe_limit(table.on_demand),
+        "ItemCount": backup.items,
+        "BillingMode": "PAY_PER_REQUEST" if table.is_on_demand else "PROVISIONED",
+    }
+
+
+def _features(table: TableRecord) -> Description:
+    """Only what the table had."""
+    local = [describe_key_and_projection(index) for index in table.indexes if index.is_local]
+    others = [_global_index(index) for index in table.indexes if not index.is_local]
+    features: Description = {}
+    if local:
+        features["LocalSecondaryIndexes"] = local
+    if others:
+        features["GlobalSecondaryIndexes"] = others
+    if table.stream is not None:
+        features["StreamDescription"] = describe_stream(table.stream)
+    if table.ttl_attribute is not None:
+        features["TimeToLiveDescription"] = describe_expiry(table)
+    return features | describe_encryption(table)
+
+
+def _global_index(index: IndexRecord) -> Description:
+    units = {"ProvisionedThroughput": _units(index.throughput)}
+    return {**describe_key_and_projection(index), **units, **describe_limit(index.on_demand)}
+
+
+def _units(throughput: Throughput) -> Description:
+    return {"ReadCapacityUnits": throughput.read, "WriteCapacityUnits": throughput.write}
+
 
 _SECONDS_OF_DELETED = 35 * 86_400
 _DIGITS_OF_DELETED = "00000000"
@@ -56,7 +136,7 @@ def keep_deleted(transaction: Transaction, record: TableRecord, now: float) -> N
     """Let the items of a table that is being deleted become a backup, which stays for 35 days."""
     name = f"{record.name}$DeletedTableBackup"
     backup = _new(transaction, record.id, record, name, now, digits=_DIGITS_OF_DELETED)
-    stored.save(transaction, backup.model_copy(update={"expires": backup.created + _SECONDS_OF_DELETED}))
+    restoring.save_backup(transaction, backup.model_copy(update={"expires": backup.created + _SECONDS_OF_DELETED}))
 
 
 def describe(storage: Storage, request: Request) -> Response:
@@ -79,7 +159,7 @@ def list_backups(storage: Storage, request: Request) -> Response:
     kind = request.get("BackupType") or "USER"
     if kind not in _IS_EXPIRING:
         return {"BackupSummaries": []}
-    selection = Selection(
+    selection = BackupSelection(
         table_name=name,
         after_label=label,
         after_table=table,
@@ -89,7 +169,7 @@ def list_backups(storage: Storage, request: Request) -> Response:
         most=most + 1,
     )
     with storage.read() as view:
-        summaries = [summarise(backup) for backup in stored.in_order(view, selection)]
+        summaries = [summarise(backup) for backup in restoring.backups_in_order(view, selection)]
     if len(summaries) <= most:
         return {"BackupSummaries": summaries}
     return {"BackupSummaries": summaries[:most], "LastEvaluatedBackupArn": summaries[most - 1]["BackupArn"]}
@@ -113,7 +193,7 @@ def delete(storage: Storage, request: Request) -> Response:
             raise _in_use(f"Backup is being used to restore table: {arn}")
         description = describe_backup(backup, arn)
         description["BackupDetails"]["BackupStatus"] = "DELETED"
-        stored.remove(transaction, backup)
+        restoring.remove_backup(transaction, backup)
         return {"BackupDescription": description}
 
     return storage.write(action)
@@ -145,7 +225,9 @@ def restore(storage: Storage, request: Request) -> Response:
             "RestoreDateTime": backup.created,
         }
         wanted = restored_record(transaction, table, target, request, origin, now)
-        restored = restoring.begin(transaction, backup.id, wanted, restoring.next_change(transaction, backup.id))
+        restored = restoring.begin_restore(
+            transaction, backup.id, wanted, restoring.next_change(transaction, backup.id)
+        )
         return {"TableDescription": describe_restored(transaction, restored, now)}
 
     return storage.write(action)
@@ -154,7 +236,7 @@ def restore(storage: Storage, request: Request) -> Response:
 def _new(view: View, id_: int, record: TableRecord, name: str, now: float, *, digits: str) -> BackupRecord:
     """A backup of a table as it is now. No two of tables of one name have the same time: they are listed in order."""
     milliseconds = int(now * 1000)
-    while stored.is_taken(view, record.name, milliseconds):
+    while restoring.is_label_taken(view, record.name, milliseconds):
         milliseconds += 1
     created = milliseconds / 1000
     items, size = view.counters([record.id])[record.id]
@@ -176,7 +258,7 @@ def _refuse_length(target: object) -> None:
 
 
 def _existing(view: View, named: tuple[str, str], arn: str, now: float) -> BackupRecord:
-    backup = stored.find(view, *named)
+    backup = restoring.find_backup(view, *named)
     if backup is None or backup.is_expired(now):
         raise request_error("BackupNotFoundException", f"Backup not found: {arn}")
     return backup

@@ -11,9 +11,8 @@ from pydantic_core import from_json
 
 from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import check_projection, projection_of
-from jobtable.embedded.json_types import expect_type
-from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
-from jobtable.embedded.requests import (
+from jobtable.embedded.key_checks import KEY_MISMATCH, ItemKeyMismatch, key_position
+from jobtable.embedded.request_checks import (
     AT_LEAST_ONE,
     CAPACITY,
     COLLECTION_METRICS,
@@ -33,8 +32,8 @@ from jobtable.embedded.requests import (
     older_parameters,
     unshown_constraint,
 )
-from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction, View
+from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import (
     Units,
     collection_metrics,
@@ -44,6 +43,7 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
 )
 from jobtable.embedded.values import SEVERAL_TYPES, validate_item
+from jobtable.embedded.wordings import expect_type
 from jobtable.embedded.writes import Write, delete_of, put_of, read_olds, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest

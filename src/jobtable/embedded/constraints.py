@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from jobtable.embedded.requests import (
+from jobtable.embedded.request_checks import (
     MOST_TOLD,
     Limits,
     constraint,

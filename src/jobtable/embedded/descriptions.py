@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobtable.embedded.names import index_arn, stream_arn, table_arn
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import (
     IndexRecord,
@@ -14,8 +13,8 @@ from jobtable.embedded.storage.catalogue import (
     Throughput,
     WarmThroughput,
 )
-from jobtable.embedded.throughput import removed_limits
-from jobtable.embedded.warm_throughput import ready_for
+from jobtable.embedded.table_names import index_arn, stream_arn, table_arn
+from jobtable.embedded.throughput import ready_for, removed_limits
 from jobtable.store.backend import Request
 from jobtable.store.tables import key_schema
 

@@ -8,11 +8,10 @@ from typing import Literal
 from pydantic_core import PydanticSerializationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.operations import handler_of
 from jobtable.embedded.shapes import as_read, wrong_type
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.wordings import in_words_of
+from jobtable.embedded.wordings import expect_type, in_words_of
 from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
 from jobtable.store.backend import Request, Response, StoreRequest
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
-from jobtable.embedded.json_types import is_deeper
-from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
-from jobtable.embedded.requests import (
+from jobtable.embedded.key_checks import key_position, plain_position, refuse_nested_keys
+from jobtable.embedded.request_checks import (
     AT_LEAST_ONE,
     CAPACITY,
     COLLECTION_METRICS,
@@ -32,9 +31,8 @@ from jobtable.embedded.requests import (
     older_parameters,
     unshown_constraint,
 )
-from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Storage, Transaction
-from jobtable.embedded.store_writes import prepare_known
+from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import (
     collection_metrics,
     read_report,
@@ -42,11 +40,12 @@ from jobtable.embedded.units import (
     write_report,
 )
 from jobtable.embedded.values import validate_item
-from jobtable.embedded.wordings import ItemTooLarge, NotOneType
+from jobtable.embedded.wordings import ItemTooLarge, NotOneType, is_deeper
 from jobtable.embedded.writes import (
     Kind,
     Write,
     prepare_delete,
+    prepare_known,
     prepare_put,
     prepare_update,
     refuse_costly_update,

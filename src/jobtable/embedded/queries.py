@@ -1,8 +1,11 @@
-"""Query and Scan."""
+"""Query and Scan. A page has at most 1 MB of items, measured before any filter."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pydantic_core import from_json
 
 from jobtable.embedded.expressions import (
     Condition,
@@ -14,9 +17,22 @@ from jobtable.embedded.expressions import (
     compile_projection,
     prepare_key_condition,
 )
-from jobtable.embedded.keys import refuse_nested_keys
-from jobtable.embedded.pages import Page, Reading, read_page
-from jobtable.embedded.requests import (
+from jobtable.embedded.key_checks import refuse_nested_keys
+from jobtable.embedded.read_targets import (
+    ReadTarget,
+    check_filter_of_query,
+    check_projected,
+    check_segment,
+    check_select,
+    check_start_of_query,
+    check_start_of_scan,
+    check_start_partition,
+    check_start_sort,
+    find_target,
+    start_key,
+    start_position,
+)
+from jobtable.embedded.request_checks import (
     CAPACITY,
     OPTIONAL_BOOLEAN,
     OPTIONAL_MAP,
@@ -27,21 +43,110 @@ from jobtable.embedded.requests import (
     check_parameters,
     older_parameters,
 )
-from jobtable.embedded.schema import Range, just_after, segment_range
-from jobtable.embedded.sources import Source, check_filter_of_query, check_projected, check_select, find_source
-from jobtable.embedded.start_keys import (
-    check_segment,
-    check_start_of_query,
-    check_start_of_scan,
-    check_start_partition,
-    check_start_sort,
-    start_key,
-    start_position,
-)
-from jobtable.embedded.storage import Storage
-from jobtable.embedded.units import read_rate, wanted_capacity
+from jobtable.embedded.storage import Storage, View
+from jobtable.embedded.table_schema import IndexSchema, Range, TableSchema, just_after, segment_range
+from jobtable.embedded.units import Units, read_rate, read_units, wanted_capacity
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
+from jobtable.store.sizes import item_size
+
+PAGE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which entries of a table or index to read, in which direction, and how much of them is wanted."""
+
+    table: TableSchema
+    index: IndexSchema | None
+    bounds: Range
+    reverse: bool
+    limit: int | None
+    fetches_from_table: bool
+    """Whether the entries of an index are completed from the table."""
+    wants_items: bool
+    as_json: bool
+    """Whether whole items may stay JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The entries that were read."""
+
+    items: list[Item] | list[bytes]
+    """Empty if only their number was wanted."""
+    scanned: int
+    last: Item | None
+    """The last entry read, if the page ended before the entries did (or just there)."""
+    read_bytes: int
+    fetched_sizes: list[int]
+    """The sizes of the items that were fetched from the table to complete entries of an index."""
+
+    def units(self, index: IndexSchema | None, rate: float) -> Units:
+        """What reading the page consumed; `rate` is the units of a block."""
+        consumed = read_units(self.read_bytes, rate)
+        if index is None:
+            return Units(consumed)
+        units = Units(sum((read_units(size, rate) for size in self.fetched_sizes), 0.0))
+        units.add_to_index(index, consumed)
+        return units
+
+
+def read_page(view: View, reading: Reading) -> Page:
+    """The entries from the beginning of the range up to the limit, 1 MB, or the end."""
+    index = reading.index
+    if index is None or index.projection == "ALL":
+        return _whole_items(view, reading)
+    return _projected_items(view, reading, index)
+
+
+def _whole_items(view: View, reading: Reading) -> Page:
+    """Sizes come with the rows, and one call parses all items."""
+    limit = reading.limit or -1
+    entries = view.range(reading.table, reading.index, *reading.bounds, reverse=reading.reverse)
+    bodies: list[bytes] = []
+    total = 0
+    is_cut = False
+    for size, body in entries:
+        bodies.append(body)
+        total += size
+        if len(bodies) == limit:
+            is_cut = True
+            break
+        if total >= PAGE_BYTES:
+            is_cut = next(entries, None) is not None
+            break
+    last: Item | None = from_json(bodies[-1], cache_strings="keys") if is_cut else None
+    if reading.as_json:
+        return Page(bodies, len(bodies), last, total, [])
+    items: list[Item] = from_json(b"[" + b",".join(bodies) + b"]", cache_strings="keys") if reading.wants_items else []
+    return Page(items, len(bodies), last, total, [])
+
+
+def _projected_items(view: View, reading: Reading, index: IndexSchema) -> Page:
+    """Each entry is the part of the item that the index holds, unless it is completed from the table."""
+    table = reading.table
+    entries = view.range(table, index, *reading.bounds, reverse=reading.reverse)
+    items: list[Item] = []
+    fetched_sizes: list[int] = []
+    total = page_bytes = 0
+    last: Item | None = None
+    for size, body in entries:
+        item: Item = from_json(body)
+        entry = table.projected(index, item)
+        entry_size = item_size(entry)
+        total += entry_size
+        if reading.fetches_from_table:
+            fetched_sizes.append(size)
+        items.append(item if reading.fetches_from_table else entry)
+        page_bytes += size if reading.fetches_from_table else entry_size
+        if len(items) == reading.limit or (page_bytes >= PAGE_BYTES and next(entries, None) is not None):
+            last = items[-1]
+            break
+        if page_bytes >= PAGE_BYTES:
+            break
+    return Page(items if reading.wants_items else [], len(items), last, total, fetched_sizes)
+
 
 if TYPE_CHECKING:
     from jobtable.embedded.older import OlderParameters
@@ -94,7 +199,7 @@ def query(storage: Storage, request: Request) -> Response:
     filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
     unmatched.check_form()
-    source = find_source(storage, request, filter_, projection)
+    source = find_target(storage, request, filter_, projection)
     if after is not None:
         check_start_partition(source, after)
     condition = unmatched.against(*source.key_attributes(), source.index.name if source.index else None)
@@ -127,7 +232,7 @@ def scan(storage: Storage, request: Request) -> Response:
     placeholders = Placeholders.of(request, "FilterExpression", by_older_reader=True)
     filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
-    source = find_source(storage, request, filter_, projection)
+    source = find_target(storage, request, filter_, projection)
     if after is not None:
         check_start_of_scan(source, after)
     check_select(source)
@@ -157,7 +262,7 @@ def _filter_and_projection(request: Request, placeholders: Placeholders) -> _Sel
     )
 
 
-def bounds_of(source: Source, condition: KeyCondition) -> tuple[bytes, bytes]:
+def bounds_of(source: ReadTarget, condition: KeyCondition) -> tuple[bytes, bytes]:
     """Where the items that the condition allows stand in what is read."""
     sort = condition.sort_range
     return source.table.key_range(
@@ -195,7 +300,7 @@ def from_start(bounds: Range, start: bytes | None, *, forward: bool) -> Range:
     return (just_after(start), bounds[1]) if forward else (bounds[0], start)
 
 
-def _respond(storage: Storage, request: Request, source: Source, bounds: Range, *, reverse: bool) -> Response:
+def _respond(storage: Storage, request: Request, source: ReadTarget, bounds: Range, *, reverse: bool) -> Response:
     reading = Reading(
         table=source.table,
         index=source.index,
@@ -226,12 +331,12 @@ def _respond(storage: Storage, request: Request, source: Source, bounds: Range, 
     return response
 
 
-def cursor_of(source: Source, last: Item) -> Item:
+def cursor_of(source: ReadTarget, last: Item) -> Item:
     """The LastEvaluatedKey of a page that ends with an item."""
     return {name: dict(last[name]) for name in source.cursor_names()}
 
 
-def _report_capacity(response: dict[str, Any], request: Request, source: Source, page: Page) -> None:
+def _report_capacity(response: dict[str, Any], request: Request, source: ReadTarget, page: Page) -> None:
     wanted = wanted_capacity(request)
     if wanted:
         units = page.units(source.index, read_rate(request))

@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from jobtable.embedded.json_types import BOOLEAN, INTEGER, LONG, STRING, wrong_json_type
 from jobtable.embedded.values import FLAGS, validate_value
+from jobtable.embedded.wordings import BOOLEAN, INTEGER, LONG, STRING, wrong_json_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 

@@ -9,10 +9,10 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
 from jobtable.embedded.descriptions import told_time
-from jobtable.embedded.json_types import expect_type
-from jobtable.embedded.names import is_stream_arn, stream_arn, stream_of_arn, valid_name
-from jobtable.embedded.requests import (
+from jobtable.embedded.request_checks import (
     Member,
     check_members,
     constraint,
@@ -22,10 +22,50 @@ from jobtable.embedded.requests import (
 )
 from jobtable.embedded.storage import Storage, Transaction, View, journal
 from jobtable.embedded.storage.catalogue import StreamRecord, TableRecord, ViewType
-from jobtable.embedded.stream_records import record_of
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.storage.journal import Change
+from jobtable.embedded.table_names import REGION, is_stream_arn, stream_arn, stream_of_arn, valid_name
+from jobtable.embedded.wordings import INVALID, expect_type
 from jobtable.errors import RequestRefused, StreamExpired, TableNotFound, request_error
-from jobtable.store.backend import Request, Response
+from jobtable.store.backend import Item, Request, Response
+from jobtable.store.sizes import item_size
+
+_SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
+_SHOWS_NEW = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
+_SHOWS_OLD = ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
+
+
+def record_of(stream: StreamRecord, change: Change, number: str) -> dict[str, Any]:
+    """The record that GetRecords gives for a change. Asked for again, it is the same, its eventID included."""
+    old: Item | None = None if change.old is None else from_json(change.old)
+    new: Item | None = None if change.new is None else from_json(change.new)
+    item = old if new is None else new
+    keys = {name: value for name, value in (item or {}).items() if name in dict(stream.key)}
+    images: dict[str, Item] = {}
+    if new is not None and stream.view in _SHOWS_NEW:
+        images["NewImage"] = new
+    if old is not None and stream.view in _SHOWS_OLD:
+        images["OldImage"] = old
+    event = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
+    identity = f"{stream_arn(stream.table_name, stream.label)}/{number}".encode()
+    record: dict[str, Any] = {
+        "eventID": hashlib.blake2b(identity, digest_size=16).hexdigest(),
+        "eventName": event,
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": REGION,
+        "dynamodb": {
+            "ApproximateCreationDateTime": float(change.microseconds // 1_000_000),
+            "Keys": keys,
+            **images,
+            "SequenceNumber": number,
+            "SizeBytes": item_size(keys) + sum(item_size(image) for image in images.values()),
+            "StreamViewType": stream.view,
+        },
+    }
+    if change.by_service:
+        record["userIdentity"] = dict(_SERVICE)
+    return record
+
 
 _MOST_STREAMS = 100
 _MOST_RECORDS = 1000

@@ -6,31 +6,34 @@ from typing import Any, TypeVar
 
 from jobtable.embedded import backups, streams
 from jobtable.embedded.descriptions import describe_deleted, describe_updated
-from jobtable.embedded.key_schemas import KeySchema, attribute_definitions
-from jobtable.embedded.names import existing_table, table_of, whole_table
-from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.storage import Storage, Transaction, restoring
 from jobtable.embedded.storage.catalogue import IndexRecord, Record, TableRecord, Throughput
-from jobtable.embedded.storage.definitions import change_table, drop_table
+from jobtable.embedded.storage.table_changes import change_table, drop_table
+from jobtable.embedded.table_names import KeySchema, attribute_definitions, existing_table, table_of, whole_table
 from jobtable.embedded.table_requests import (
     MOST_GLOBAL_INDEXES,
+    IndexAction,
     NewIndex,
     check_included,
+    check_request,
     encryption,
+    index_changes,
     new_global_index,
     stream_specification,
     table_class,
+    too_many_at_once,
 )
-from jobtable.embedded.table_update_requests import IndexChange, check_request, index_changes, too_many_at_once
+from jobtable.embedded.table_schema import KeyType
 from jobtable.embedded.tables import index_record
 from jobtable.embedded.throughput import (
     MORE_ABOUT_LIMITS,
+    changed_warm_throughput,
     given_throughput,
     on_demand_limit,
+    ready_for,
     refuse_on_demand_limit,
     refuse_table_throughput,
 )
-from jobtable.embedded.warm_throughput import changed_warm_throughput, ready_for
 from jobtable.embedded.wordings import IN_USE, INVALID
 from jobtable.errors import RequestRefused, TableInUse, TableNotFound, request_error
 from jobtable.store.backend import Request, Response
@@ -128,7 +131,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
 
 
 def _with_index_change(
-    transaction: Transaction, record: TableRecord, request: Request, change: IndexChange, now: float
+    transaction: Transaction, record: TableRecord, request: Request, change: IndexAction, now: float
 ) -> TableRecord:
     if change.action != "Update" and any(
         index.is_filling for index in record.indexes if index.name != change.content["IndexName"]
@@ -149,7 +152,7 @@ def _with_index_change(
     return _replaced(record, indexes=tuple(changed if one is index else one for one in record.indexes))
 
 
-def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on_demand: bool) -> IndexRecord:
+def _updated_index(index: IndexRecord, change: IndexAction, now: float, *, is_on_demand: bool) -> IndexRecord:
     given = change.content
     if not is_on_demand:
         refuse_on_demand_limit(given)
@@ -196,7 +199,7 @@ def _check_difference(before: Throughput, after: Throughput, named: str) -> None
 
 
 def _with_new_index(
-    transaction: Transaction, record: TableRecord, request: Request, change: IndexChange
+    transaction: Transaction, record: TableRecord, request: Request, change: IndexAction
 ) -> TableRecord:
     if request.get("AttributeDefinitions") is None:
         name = change.content["IndexName"]

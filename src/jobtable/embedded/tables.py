@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, ListTables, DescribeLimits and DescribeEndpoints."""
+"""CreateTable, DescribeTable, ListTables, TimeToLive, DescribeLimits and DescribeEndpoints."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import uuid
 
 from jobtable.embedded import streams, tags
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.descriptions import describe_new, describe_table
-from jobtable.embedded.names import REGION, existing_table, table_of
+from jobtable.embedded.descriptions import describe_expiry, describe_new, describe_table
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord
-from jobtable.embedded.storage.definitions import create_table, new_id
+from jobtable.embedded.storage.table_changes import change_table, create_table, new_id
+from jobtable.embedded.table_names import REGION, existing_table, table_of, whole_table
 from jobtable.embedded.table_requests import NewIndex, new_table
-from jobtable.embedded.warm_throughput import MOST_UNITS
+from jobtable.embedded.throughput import MOST_UNITS
 from jobtable.embedded.wordings import IN_USE
-from jobtable.errors import TableInUse
+from jobtable.errors import RequestRefused, TableInUse
 from jobtable.store.backend import Request, Response
 
 _MOST_NAMES = 100
@@ -111,3 +111,39 @@ def describe_limits(storage: Storage, request: Request) -> Response:
 def describe_endpoints(storage: Storage, request: Request) -> Response:
     """DescribeEndpoints."""
     return {"Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]}
+
+
+def update_ttl(storage: Storage, request: Request) -> Response:
+    """UpdateTimeToLive; items expire from now on by the attribute, those that are there already included."""
+    check_constraints("UpdateTimeToLive", request)
+    name = table_of(request)
+    specification = request["TimeToLiveSpecification"]
+    attribute: str = specification["AttributeName"]
+    is_enabled: bool = specification["Enabled"]
+
+    def action(transaction: Transaction) -> Response:
+        record = whole_table(transaction, name)
+        _check_ttl_change(record, attribute, is_enabled)
+        change = {"ttl_attribute": attribute if is_enabled else None}
+        change_table(transaction, record, record.model_copy(update=change))
+        return {"TimeToLiveSpecification": {"Enabled": is_enabled, "AttributeName": attribute}}
+
+    return storage.write(action)
+
+
+def describe_ttl(storage: Storage, request: Request) -> Response:
+    """DescribeTimeToLive."""
+    name = table_of(request)
+    with storage.read() as view:
+        record = whole_table(view, name)
+    return {"TimeToLiveDescription": describe_expiry(record)}
+
+
+def _check_ttl_change(record: TableRecord, attribute: str, is_enabled: bool) -> None:
+    current = record.ttl_attribute
+    if current is None and not is_enabled:
+        raise RequestRefused("TimeToLive is already disabled")
+    if current is not None and current != attribute:
+        raise RequestRefused(f"TimeToLive is active on a different AttributeName: current AttributeName is {current}")
+    if current is not None and is_enabled:
+        raise RequestRefused("TimeToLive is already enabled")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from jobtable.embedded.json_types import expect_type
-from jobtable.embedded.names import ACCOUNT, is_backup_arn, is_own_arn, is_stream_arn
-from jobtable.embedded.requests import Member, check_members, optional_text, structures, table_of_arn
+from jobtable.embedded.request_checks import Member, check_members, optional_text, structures, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
-from jobtable.embedded.storage.definitions import change_table
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.storage.table_changes import change_table
+from jobtable.embedded.table_names import ACCOUNT, is_backup_arn, is_own_arn, is_stream_arn
+from jobtable.embedded.wordings import INVALID, expect_type
 from jobtable.errors import AccessDenied, RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from jobtable.embedded.schema import IndexSchema, TableSchema
 from jobtable.embedded.storage import IndexChange, Sized, View
+from jobtable.embedded.table_schema import IndexSchema, TableSchema
 from jobtable.store.backend import Item, Request
 
 EVENTUAL = 0.5

@@ -12,18 +12,23 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from jobtable.embedded.json_types import (
+from jobtable.embedded.decimals import MAX_DIGITS, canonical_number, compare_numbers
+from jobtable.embedded.wordings import (
     ATTRIBUTE_VALUE,
     BOOLEAN,
     BYTES,
+    INVALID,
     LIST,
     MAP_OF_VALUES,
     STRING,
+    EmptyName,
+    NotOneType,
+    RefusedInStart,
+    TooDeep,
+    ValueRefused,
     is_deeper,
     wrong_json_type,
 )
-from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numbers
-from jobtable.embedded.wordings import INVALID, EmptyName, NotOneType, RefusedInStart, TooDeep, ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, EncodedItem, Item
 from jobtable.store.sizes import CONTAINER_BYTES, number_size, utf8_length

@@ -1,12 +1,72 @@
-"""DynamoDB's words: those that many faults begin with, and faults that it words in two ways.
+"""DynamoDB's words: those that many faults begin with, for JSON of the wrong type, and faults worded in two ways.
 
-DynamoDB has an older and a newer reader of attribute values. Which one an operation goes through decides what it says
-of a value that is none.
+Members of the wrong JSON type are reported with the Java types that the service reads them into. The service has an
+older and a newer reader of attribute values; which one an operation goes through decides what it says of an invalid
+value.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from jobtable.errors import RequestError, RequestRefused
+
+STRING, BOOLEAN = "class java.lang.String", "class java.lang.Boolean"
+INTEGER, LONG = "class java.lang.Integer", "class java.lang.Long"
+LIST, BYTES = "class java.util.List", "class java.nio.ByteBuffer"
+MAP_OF_NAMES = "java.util.Map<java.lang.String, java.lang.String>"
+MAP_OF_VALUES = "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"
+ATTRIBUTE_VALUE = "class com.amazonaws.dynamodb.v20120810.AttributeValue"
+_SCALARS = frozenset({STRING, BOOLEAN, INTEGER, LONG})
+_JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
+
+
+def expect_type(value: Any, expected: type) -> None:
+    """RequestRefused (SerializationException) unless the value is of the JSON type; a bool is not an int."""
+    if isinstance(value, expected) and not (expected is int and isinstance(value, bool)):
+        return
+    if expected in _JAVA_TYPES:
+        raise wrong_json_type(value, _JAVA_TYPES[expected])
+    message = "Unexpected field type"
+    if isinstance(value, (dict, list)):
+        message = f"Start of {'list' if isinstance(value, list) else 'structure or map'} found where not expected"
+    raise RequestRefused(message, code="SerializationException")
+
+
+def wrong_json_type(found: Any, wanted: str) -> RequestRefused:
+    """The error for a member of a request that has another JSON type than the Java type that it is read into."""
+    if isinstance(found, dict):
+        message = "Start of structure or map found where not expected"
+    elif isinstance(found, list):
+        message = f"Unrecognized collection type {wanted}"
+    elif wanted == ATTRIBUTE_VALUE:
+        message = "Unexpected value type in payload"
+    elif wanted not in _SCALARS:
+        message = "Unexpected field type"
+    elif wanted == BOOLEAN and isinstance(found, str):
+        message = "Unexpected token received from parser"
+    else:
+        message = f"{_token(found)}_VALUE cannot be converted to {wanted.rpartition('.')[2]}"
+    return RequestRefused(message, code="SerializationException")
+
+
+def _token(scalar: Any) -> str:
+    """What DynamoDB's parser calls a JSON scalar."""
+    if isinstance(scalar, bool):
+        return str(scalar).upper()
+    if isinstance(scalar, str):
+        return "STRING"
+    return "NUMBER" if isinstance(scalar, int) else "DECIMAL"
+
+
+def is_deeper(found: Any, levels: int) -> bool:
+    """Whether JSON has more levels of lists and maps than that, itself the first."""
+    level = [found]
+    for _ in range(levels):
+        inner = (member for outer in level for member in (outer.values() if isinstance(outer, dict) else outer))
+        level = [member for member in inner if isinstance(member, (dict, list))]
+    return bool(level)
+
 
 INVALID = "One or more parameter values were invalid: "
 IN_USE = "Attempt to change a resource which is still in use: "

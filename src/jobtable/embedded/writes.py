@@ -1,16 +1,19 @@
-"""One write of one item, made ready: what it demands of the item that is there, and what it leaves behind.
+"""One write of one item, made ready: its condition on the stored item, and what it leaves there.
 
 PutItem, UpdateItem and DeleteItem are one such write; batches and transactions are several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
-from jobtable.embedded.keys import (
+from jobtable.embedded.expressions.conditions import ConditionProgram, prepare_condition
+from jobtable.embedded.expressions.placeholders import Names, is_short
+from jobtable.embedded.expressions.updates import UpdateProgram, prepare_update_program
+from jobtable.embedded.key_checks import (
     SchemaMismatch,
     check_index_keys,
     check_updated_index_keys,
@@ -19,13 +22,13 @@ from jobtable.embedded.keys import (
     refuse_index_types,
     refuse_nested_keys,
 )
-from jobtable.embedded.requests import Tables, check_parameters, find_table
-from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.request_checks import Tables, check_parameters, find_table
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View, make_sized
-from jobtable.embedded.values import measure_item, validate_item
+from jobtable.embedded.table_schema import TableSchema
+from jobtable.embedded.values import measure_item, validate_item, validate_value
 from jobtable.embedded.wordings import INVALID, ItemTooLarge
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
-from jobtable.store.backend import EncodedItem, Item, Request
+from jobtable.store.backend import AttributeValue, EncodedItem, Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
 
 if TYPE_CHECKING:
@@ -164,7 +167,7 @@ def prepare_update(
     condition = older.condition() if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     position = key_position(table, key)
-    check_update(table, key, update)
+    refuse_unfit_update(table, key, update)
     refuse_nested_keys(table, placeholders.nested_names)
     return Write(
         "update", table, position, key, NO_ITEM, placeholders.values_size, condition, update, returns_item(request)
@@ -191,7 +194,7 @@ def prepare_delete(
     return Write(kind, table, position, key, NO_ITEM, placeholders.values_size, condition, None, returns_item(request))
 
 
-def check_update(table: TableSchema, key: Item, update: Update | None) -> None:
+def refuse_unfit_update(table: TableSchema, key: Item, update: Update | None) -> None:
     """SchemaMismatch if the update writes an attribute of the primary key, or gives one of an index another type."""
     refuse_key_update(key, update)
     if update is not None and not update.top_level_names.isdisjoint(table.index_attributes):
@@ -254,3 +257,70 @@ def _condition(request: Request, placeholders: Placeholders) -> Condition | None
 def returns_item(request: Request) -> bool:
     """Whether the item is wanted where the condition does not hold."""
     return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+class _Programs(NamedTuple):
+    update: UpdateProgram | None
+    condition: ConditionProgram | None
+    nested_names: frozenset[str]
+
+
+def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
+    """The write that a StoreRequest, or an action of one, asks for."""
+    name = request["TableName"]
+    table = tables.table(name) or find_table(tables, name)
+    condition, update, is_item_returned = None, None, False
+    if "ConditionExpression" in request or "UpdateExpression" in request:
+        condition, update = _expressions(table, request)
+        is_item_returned = returns_item(request)
+    if kind == "put":
+        item = request["Item"]
+        if type(item) is EncodedItem and not item.unknown:
+            size = item.size
+        else:
+            item, size = valid_item(item)
+        return put_of(table, item, size, condition, is_item_returned=is_item_returned)
+    key = request["Key"]
+    refuse_key_update(key, update)
+    return make_write((kind, table, key_position(table, key), key, NO_ITEM, 0, condition, update, is_item_returned))
+
+
+def _expressions(table: TableSchema, request: Request) -> tuple[Condition | None, Update | None]:
+    """The condition and the update of a request, or RequestRefused if they do not fit the table."""
+    update, condition = request.get("UpdateExpression"), request.get("ConditionExpression")
+    entries = tuple(request.get("ExpressionAttributeNames", _NOTHING).items())
+    programs = (_known_programs if is_short(entries) else _programs)(update, condition, entries)
+    refuse_nested_keys(table, programs.nested_names)
+    values = _valid(request.get("ExpressionAttributeValues", _NOTHING))
+    return (
+        None if programs.condition is None else Condition.of(programs.condition, values),
+        None if programs.update is None else Update.of(programs.update, values),
+    )
+
+
+def _programs(update: str | None, condition: str | None, names: Names) -> _Programs:
+    found = _Programs(
+        None if update is None else prepare_update_program(update, names),
+        None if condition is None else prepare_condition(condition, names),
+        frozenset(),
+    )
+    nested = (program.nested_names for program in (found.update, found.condition) if program is not None)
+    return found._replace(nested_names=frozenset().union(*nested))
+
+
+_known_programs = lru_cache(maxsize=1024)(_programs)
+
+
+def _valid(values: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
+    """The values, with sets, lists and maps in their canonical form."""
+    for value in values.values():
+        for kind in value:
+            if kind not in _SCALARS:
+                return {name: validate_value(each) for name, each in values.items()}
+    return values
+
+
+_SCALARS = frozenset({"S", "N", "B", "BOOL", "NULL"})

@@ -20,7 +20,7 @@ from jobtable.embedded.expressions import (
     compile_update,
     prepare_key_condition,
 )
-from jobtable.embedded.schema import KeyAttribute
+from jobtable.embedded.table_schema import KeyAttribute
 from jobtable.errors import RequestError
 
 Placed: TypeAlias = dict[str, Any] | None

@@ -17,7 +17,7 @@ from jobtable.embedded.expressions import (
     prepare_key_condition,
 )
 from jobtable.embedded.expressions.grammar import Function, Sum, parse_update
-from jobtable.embedded.schema import KeyAttribute
+from jobtable.embedded.table_schema import KeyAttribute
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 

@@ -12,7 +12,7 @@ from jobtable.embedded.expressions import (
     SortRange,
     prepare_key_condition,
 )
-from jobtable.embedded.schema import KeyAttribute
+from jobtable.embedded.table_schema import KeyAttribute
 from jobtable.errors import RequestRefused
 
 A, B, C, N = {"S": "a"}, {"S": "b"}, {"S": "c"}, {"N": "1"}

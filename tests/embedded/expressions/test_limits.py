@@ -16,7 +16,7 @@ from jobtable.embedded.expressions import (
     compile_projection,
     compile_update,
 )
-from jobtable.embedded.expressions.reserved import RESERVED_WORDS
+from jobtable.embedded.expressions.checks import RESERVED_WORDS
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item
 

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from jobtable.embedded.operations import handler_of
-from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Sized, Storage, Transaction, View
+from jobtable.embedded.table_schema import TableSchema
 from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections import deque
 from pathlib import Path
 
-from jobtable.embedded.storage import files
+from jobtable.embedded.storage import database_files
 from jobtable.embedded.storage.connections import Connections
 
 
@@ -19,8 +19,8 @@ def is_open(connection: sqlite3.Connection) -> bool:
 
 
 def test_after_a_rush_few_connections_stay_open(path: Path) -> None:
-    files.create_private(str(path))
-    pool = Connections(str(path), lambda: files.connect(str(path), "normal"))
+    database_files.create_private(str(path))
+    pool = Connections(str(path), lambda: database_files.connect(str(path), "normal"))
     rush = [pool.take() for _ in range(100)]
     assert all(map(is_open, rush))
     for connection in rush:
@@ -35,8 +35,8 @@ def test_after_a_rush_few_connections_stay_open(path: Path) -> None:
 
 
 def test_a_connection_that_is_given_back_while_the_pool_closes_is_closed(path: Path) -> None:
-    files.create_private(str(path))
-    pool = Connections(str(path), lambda: files.connect(str(path), "normal"))
+    database_files.create_private(str(path))
+    pool = Connections(str(path), lambda: database_files.connect(str(path), "normal"))
 
     class Slow(deque[sqlite3.Connection]):
         def append(self, connection: sqlite3.Connection) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.embedded.storage.samples import create_table, everything, get, item, put, table_of
 
-from jobtable.embedded.storage import Storage, files, forks
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage import Storage, connections, database_files
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import StorageError
 
 
@@ -167,8 +167,8 @@ def may_fork() -> bool:
     """Whether another thread than this one may fork now."""
 
     def look() -> None:
-        if forks._lock.acquire(blocking=False):
-            forks._lock.release()
+        if connections._lock.acquire(blocking=False):
+            connections._lock.release()
             found.append(True)
 
     found: list[bool] = []
@@ -193,13 +193,13 @@ def test_one_thread_forks_at_a_time(storage: Storage, monkeypatch: pytest.Monkey
 def test_no_thread_forks_while_a_storage_is_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not registered yet, so nobody would close its connections."""
     found = []
-    upgrade = files.upgrade
+    upgrade = database_files.upgrade
 
     def watched(*of_file: Any) -> int:
         found.append(may_fork())
         return upgrade(*of_file)
 
-    monkeypatch.setattr(files, "upgrade", watched)
+    monkeypatch.setattr(database_files, "upgrade", watched)
     Storage(path).close()
     assert found == [False]
     assert may_fork()

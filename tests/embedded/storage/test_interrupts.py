@@ -16,7 +16,7 @@ from tests.embedded.storage.samples import create_table, everything, item, put
 from jobtable.embedded import storage as package
 from jobtable.embedded.operations import handler_of
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 
 _EVENTS = ("call", "return", "c_return")
 _FOLDER = str(Path(package.__file__).parent)

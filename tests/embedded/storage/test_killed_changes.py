@@ -15,12 +15,12 @@ import pytest
 from tests.embedded.storage.samples import everything, item, key_schema, put, table_of
 
 from jobtable.embedded.operations import handler_of
-from jobtable.embedded.storage import Storage, store, turn, writer
+from jobtable.embedded.storage import Storage, database, turn, writer
 from jobtable.embedded.storage.catalogue import TableRecord
-from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.embedded.storage.turn import Turn
 
-_WATCHED = {module.__file__ for module in (store, turn, writer)}
+_WATCHED = {module.__file__ for module in (database, turn, writer)}
 _ADD_INDEX: dict[str, Any] = {
     "TableName": "tab",
     "AttributeDefinitions": [{"AttributeName": "x", "AttributeType": "S"}],

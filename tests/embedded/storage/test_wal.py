@@ -12,7 +12,7 @@ import pytest
 from tests.embedded.storage.samples import item, put
 
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.wal import WalBound
+from jobtable.embedded.storage.writer import WalBound
 
 
 def test_the_log_is_restarted_under_readers_that_overlap_all_the_time(storage: Storage, path: Path) -> None:

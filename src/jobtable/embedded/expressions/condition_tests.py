@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import operator
 from binascii import a2b_base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
-from jobtable.embedded.expressions.paths import Path, value_at
+from jobtable.embedded.expressions.paths import Computed, Path, Values, value_at
 from jobtable.embedded.values import compare
 from jobtable.store.backend import AttributeValue, Item
 
-Values: TypeAlias = Mapping[str, AttributeValue]
-Operand: TypeAlias = Callable[[Item, Values], AttributeValue | None]
-Test: TypeAlias = Callable[[Item, Values], bool]
+Predicate: TypeAlias = Callable[[Item, Values], bool]
 
 _ORDERINGS: dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt,
@@ -31,12 +29,12 @@ def NEVER(item: Item, values: Values) -> bool:  # noqa: N802  # a constant that 
     return False
 
 
-def value(name: str) -> Operand:
+def value(name: str) -> Computed:
     """A value of the request."""
     return lambda item, values: values[name]
 
 
-def attribute(path: Path) -> Operand:
+def attribute(path: Path) -> Computed:
     """The value at a path."""
     if len(path) == 1:
         name = str(path[0])
@@ -44,7 +42,7 @@ def attribute(path: Path) -> Operand:
     return lambda item, values: value_at(item, path)
 
 
-def size(of: Operand) -> Operand:
+def size(of: Computed) -> Computed:
     """How long a string (in UTF-16 units) or binary value is, or how many members a set, list or map has."""
 
     def sized(item: Item, values: Values) -> AttributeValue | None:
@@ -65,22 +63,22 @@ def size(of: Operand) -> Operand:
     return sized
 
 
-def negation(test: Test) -> Test:
+def negation(test: Predicate) -> Predicate:
     """NOT."""
     return lambda item, values: not test(item, values)
 
 
-def conjunction(left: Test, right: Test) -> Test:
+def conjunction(left: Predicate, right: Predicate) -> Predicate:
     """AND."""
     return lambda item, values: left(item, values) and right(item, values)
 
 
-def disjunction(left: Test, right: Test) -> Test:
+def disjunction(left: Predicate, right: Predicate) -> Predicate:
     """OR."""
     return lambda item, values: left(item, values) or right(item, values)
 
 
-def attribute_comparison(comparator: str, name: str, value_name: str) -> Test | None:
+def attribute_comparison(comparator: str, name: str, value_name: str) -> Predicate | None:
     """The commonest tests, of one attribute against one value, without the calls for their operands."""
     if comparator == "=":
         return lambda item, values: item.get(name) == values[value_name]
@@ -89,7 +87,7 @@ def attribute_comparison(comparator: str, name: str, value_name: str) -> Test | 
     return None
 
 
-def comparison(comparator: str, left: Operand, right: Operand) -> Test:
+def comparison(comparator: str, left: Computed, right: Computed) -> Predicate:
     """One of = <> < <= > >=; what is not there equals nothing, and has no order."""
     if comparator == "=":
         return lambda item, values: (here := left(item, values)) is not None and here == right(item, values)
@@ -107,12 +105,12 @@ def comparison(comparator: str, left: Operand, right: Operand) -> Test:
     return test
 
 
-def between(of: Operand, low: Operand, high: Operand) -> Test:
+def between(of: Computed, low: Computed, high: Computed) -> Predicate:
     """Not below the one, and not above the other."""
     return conjunction(comparison(">=", of, low), comparison("<=", of, high))
 
 
-def one_of(of: Operand, choices: tuple[Operand, ...]) -> Test:
+def one_of(of: Computed, choices: tuple[Computed, ...]) -> Predicate:
     """Equal to one of the choices."""
 
     def test(item: Item, values: Values) -> bool:
@@ -122,15 +120,15 @@ def one_of(of: Operand, choices: tuple[Operand, ...]) -> Test:
     return test
 
 
-def _attribute_exists(of: Operand) -> Test:
+def _attribute_exists(of: Computed) -> Predicate:
     return lambda item, values: of(item, values) is not None
 
 
-def _attribute_not_exists(of: Operand) -> Test:
+def _attribute_not_exists(of: Computed) -> Predicate:
     return lambda item, values: of(item, values) is None
 
 
-def _attribute_type(of: Operand, wanted: Operand) -> Test:
+def _attribute_type(of: Computed, wanted: Computed) -> Predicate:
     def test(item: Item, values: Values) -> bool:
         here, name = of(item, values), wanted(item, values)
         return here is not None and name is not None and name["S"] in here
@@ -138,7 +136,7 @@ def _attribute_type(of: Operand, wanted: Operand) -> Test:
     return test
 
 
-def _begins_with(of: Operand, prefix: Operand) -> Test:
+def _begins_with(of: Computed, prefix: Computed) -> Predicate:
     def test(item: Item, values: Values) -> bool:
         here, start = of(item, values), prefix(item, values)
         if here is None or start is None:
@@ -154,7 +152,7 @@ def _begins_with(of: Operand, prefix: Operand) -> Test:
 _MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
 
 
-def _contains(of: Operand, part: Operand) -> Test:
+def _contains(of: Computed, part: Computed) -> Predicate:
     def test(item: Item, values: Values) -> bool:
         here, wanted = of(item, values), part(item, values)
         if here is None or wanted is None:
@@ -172,7 +170,7 @@ def _contains(of: Operand, part: Operand) -> Test:
     return test
 
 
-FUNCTIONS: dict[str, Callable[..., Test]] = {
+FUNCTIONS: dict[str, Callable[..., Predicate]] = {
     "attribute_exists": _attribute_exists,
     "attribute_not_exists": _attribute_not_exists,
     "attribute_type": _attribute_type,

@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from jobtable.embedded.expressions import checks
 from jobtable.embedded.expressions import condition_tests as tests
-from jobtable.embedded.expressions import operand_checks as checks
-from jobtable.embedded.expressions.condition_tests import Operand as OperandOf
-from jobtable.embedded.expressions.condition_tests import Test as TestOf
+from jobtable.embedded.expressions.checks import Check, Checks, ConditionPart, TooManyOperators, checked_condition
+from jobtable.embedded.expressions.condition_tests import Predicate
 from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Test, ValueOperand
-from jobtable.embedded.expressions.memory import Names, remembered
-from jobtable.embedded.expressions.operand_checks import Check, Checks
-from jobtable.embedded.expressions.paths import Path, resolved
-from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.embedded.expressions.static_checks import ConditionPart, TooManyOperators, checked_condition
-from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.embedded.expressions.paths import Computed, InvalidExpression, Path, resolved
+from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
 from jobtable.store.backend import AttributeValue, Item
 
 ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
@@ -32,7 +28,7 @@ class Condition:
     top_level_names: frozenset[str]
     """The top-level attributes that the condition reads."""
 
-    def __init__(self, test: TestOf, values: Mapping[str, AttributeValue], top_level_names: frozenset[str]) -> None:
+    def __init__(self, test: Predicate, values: Mapping[str, AttributeValue], top_level_names: frozenset[str]) -> None:
         self._test = test
         self._values = values
         self.top_level_names = top_level_names
@@ -75,7 +71,7 @@ def prepare_condition(text: str, names_key: Names, kind: ConditionKind = "Condit
 class ConditionProgram:
     """A condition as far as it can be prepared without the values of a request."""
 
-    test: TestOf
+    test: Predicate
     checks: Checks
     """What must be checked of the values."""
     names_used: frozenset[str]
@@ -120,7 +116,7 @@ class _Builder:
         self.top_level_names: set[str] = set()
         self.nested_names: set[str] = set()
 
-    def program(self, test: TestOf) -> ConditionProgram:
+    def program(self, test: Predicate) -> ConditionProgram:
         return ConditionProgram(
             test,
             Checks(self.checks),
@@ -137,7 +133,7 @@ class _Builder:
         else:
             self.condition(part)
 
-    def condition(self, node: ConditionNode) -> TestOf:
+    def condition(self, node: ConditionNode) -> Predicate:
         if isinstance(node, Function):
             return self._function(node)
         if isinstance(node, Test):
@@ -147,7 +143,7 @@ class _Builder:
             return tests.negation(built[0])
         return (tests.conjunction if node.operator == "AND" else tests.disjunction)(built[0], built[1])
 
-    def _test(self, node: Test) -> TestOf:
+    def _test(self, node: Test) -> Predicate:
         operands = [self._operand(operand) for operand in node.operands]
         self.checks += checks.of_test(node.operator, node.operands)
         self._check_distinct(node.operator, node.operands)
@@ -164,7 +160,7 @@ class _Builder:
                 return quick
         return tests.comparison(node.operator, operands[0], operands[1])
 
-    def _function(self, node: Function) -> TestOf:
+    def _function(self, node: Function) -> Predicate:
         operands = [self._operand(argument) for argument in node.arguments]
         if checks.has_wrong_arity(node):
             self.checks += checks.of_function(node)
@@ -173,7 +169,7 @@ class _Builder:
         self.checks += checks.of_function(node)
         return tests.FUNCTIONS[node.name](*operands)
 
-    def _operand(self, node: Operand) -> OperandOf:
+    def _operand(self, node: Operand) -> Computed:
         if isinstance(node, ValueOperand):
             self.values_used.add(node.name)
             self.checks.append(checks.Defined(node.name))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from jobtable.embedded.expressions.checks import checked_condition
 from jobtable.embedded.expressions.conditions import condition_program
 from jobtable.embedded.expressions.grammar import (
     ConditionNode,
@@ -14,18 +14,13 @@ from jobtable.embedded.expressions.grammar import (
     Test,
     ValueOperand,
 )
-from jobtable.embedded.expressions.memory import Names, remembered
-from jobtable.embedded.expressions.paths import resolved
-from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.embedded.expressions.static_checks import checked_condition
-from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.keys import TOO_LONG, empty_key_value
-from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, SortOperator, key_bytes
+from jobtable.embedded.expressions.paths import InvalidExpression, Values, resolved
+from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
+from jobtable.embedded.key_checks import TOO_LONG, empty_key_value
+from jobtable.embedded.table_schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, SortOperator, key_bytes
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
-
-Values: TypeAlias = Mapping[str, AttributeValue]
 
 _MIRRORED: dict[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _RANGES: dict[str, SortOperator] = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -14,8 +14,21 @@ Path: TypeAlias = tuple[str | int, ...]
 PathTree: TypeAlias = "dict[str | int, PathTree | None]"
 """Paths that share their beginnings; None ends one."""
 
+Values: TypeAlias = Mapping[str, AttributeValue]
+"""The values of a request, by their :names."""
+Computed: TypeAlias = Callable[[Item, Values], AttributeValue | None]
+"""A value that depends on an item and on the values of the request; None where it is missing."""
+
 MAX_PATH_LENGTH = 32
 MAX_INDEX = 2**31 - 1
+
+
+class InvalidExpression(Exception):
+    """What is wrong with an expression; becomes "Invalid <parameter>: <reason>"."""
+
+    def refused(self, parameter: str) -> RequestRefused:
+        """The error for the request, whose parameter ("FilterExpression", ...) holds the expression."""
+        return RequestRefused(f"Invalid {parameter}: {self}")
 
 
 def resolved(path: Path, names: Mapping[str, str]) -> Path:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from jobtable.embedded.expressions.memory import Names, remembered
-from jobtable.embedded.expressions.paths import PathTree, part_of, resolved, tree_of
-from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.embedded.expressions.static_checks import checked_projection
-from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.embedded.expressions.checks import checked_projection
+from jobtable.embedded.expressions.paths import InvalidExpression, PathTree, part_of, resolved, tree_of
+from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
 from jobtable.store.backend import Item
 
 

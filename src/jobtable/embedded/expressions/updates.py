@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from jobtable.embedded.expressions import operand_checks as checks
+from jobtable.embedded.expressions import checks
 from jobtable.embedded.expressions import update_values as compute
+from jobtable.embedded.expressions.checks import MAX_OPERATORS, TOO_MANY, Check, Checks, checked_update
 from jobtable.embedded.expressions.grammar import (
     Action,
     Function,
@@ -17,17 +19,68 @@ from jobtable.embedded.expressions.grammar import (
     UpdateNode,
     ValueOperand,
 )
-from jobtable.embedded.expressions.memory import Names, remembered
-from jobtable.embedded.expressions.operand_checks import Check, Checks
-from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of
-from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.embedded.expressions.static_checks import MAX_OPERATORS, TOO_MANY, checked_update
-from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.expressions.update_costs import UpdateCost, cost_of
-from jobtable.embedded.expressions.update_values import Computed
-from jobtable.embedded.expressions.writes import check_writable, written, written_flat
+from jobtable.embedded.expressions.paths import Computed, InvalidExpression, Path, PathTree, part_of, resolved, tree_of
+from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
+from jobtable.embedded.expressions.update_values import check_writable, written, written_flat
 from jobtable.store.backend import AttributeValue, Item
-from jobtable.store.sizes import value_size
+from jobtable.store.sizes import utf8_length, value_size
+
+_UPDATE = 3
+_WRITING = 19
+_REMOVING = 1
+_STEP_OF_TARGET = 4
+_PATH = 1
+_STEP_OF_PATH = 14
+_OPERATIONS = {"+": 34, "-": 37, "if_not_exists": 39, "list_append": 37}
+
+
+class UpdateCost(NamedTuple):
+    """The bytes that are counted of an update, as far as they show without the values of a request."""
+
+    size: int
+    values: tuple[str, ...]
+    """The values that are counted besides, each as often as it is used."""
+
+
+NO_COST = UpdateCost(0, ())
+"""That of AttributeUpdates, of which only the item that they leave is counted."""
+
+
+def cost_of(actions: Iterable[Action], names: Mapping[str, str]) -> UpdateCost:
+    """The cost of an update that is checked already."""
+    size = _UPDATE
+    values: list[str] = []
+    for action in actions:
+        first, *rest = _sizes(action.path, names)
+        size += first + sum(_STEP_OF_TARGET + step for step in rest)
+        if action.value is None or action.section == "DELETE":
+            size += _REMOVING
+        else:
+            size += _WRITING + _operand_size(action.value, names, values)
+    return UpdateCost(size, tuple(values))
+
+
+def _operand_size(operand: Operand | Sum, names: Mapping[str, str], values: list[str]) -> int:
+    """What is counted of an operand, without its values, which are added to the others."""
+    size = 0
+    waiting: list[Operand | Sum] = [operand]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ValueOperand):
+            values.append(one.name)
+        elif isinstance(one, PathOperand):
+            size += _PATH + sum(_STEP_OF_PATH + step for step in _sizes(one.path, names))
+        elif isinstance(one, Sum):
+            size += _OPERATIONS[one.operator]
+            waiting += one.operands
+        else:
+            size += _OPERATIONS[one.name]
+            waiting += one.arguments
+    return size
+
+
+def _sizes(path: Path, names: Mapping[str, str]) -> list[int]:
+    return [len(str(part)) if isinstance(part, int) else utf8_length(names.get(part, part)) for part in path]
 
 
 @dataclass(frozen=True, slots=True)

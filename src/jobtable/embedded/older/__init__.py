@@ -13,7 +13,7 @@ from jobtable.embedded.older.conversions import (
     expected,
     older_filter,
 )
-from jobtable.embedded.requests import AT_LEAST_ONE, Limits, constraint, lower_first
+from jobtable.embedded.request_checks import AT_LEAST_ONE, Limits, constraint, lower_first
 from jobtable.embedded.shapes import wrong_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 from jobtable.embedded.expressions import Condition, Projection, Update
 from jobtable.embedded.expressions import condition_tests as tests
 from jobtable.embedded.expressions import update_values as compute
-from jobtable.embedded.expressions.condition_tests import FUNCTIONS, Operand, Test
+from jobtable.embedded.expressions.checks import Checks
+from jobtable.embedded.expressions.condition_tests import Predicate
 from jobtable.embedded.expressions.key_conditions import KeyCondition, OneKey, matched
-from jobtable.embedded.expressions.operand_checks import Checks
-from jobtable.embedded.expressions.update_costs import NO_COST
-from jobtable.embedded.expressions.update_values import Computed, Values
-from jobtable.embedded.expressions.updates import Step, UpdateProgram
-from jobtable.embedded.schema import KeyAttribute
+from jobtable.embedded.expressions.paths import Computed, Values
+from jobtable.embedded.expressions.updates import NO_COST, Step, UpdateProgram
+from jobtable.embedded.table_schema import KeyAttribute
 from jobtable.embedded.values import MAX_NAME_BYTES, compare, validate_deep_value, validate_value
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
@@ -63,20 +62,20 @@ class Comparison(NamedTuple):
             )
         return cls(attribute, operator, valid)
 
-    def test(self) -> Test:
+    def test(self) -> Predicate:
         """Whether an item passes. What is not there is unlike everything, and contains nothing nor lacks anything."""
         attribute = tests.attribute((self.attribute,))
         values = [_constant(value) for value in self.values]
         if self.operator in _COMPARATORS:
             return tests.comparison(_COMPARATORS[self.operator], attribute, *values)
         if self.operator in _FUNCTIONS:
-            return FUNCTIONS[_FUNCTIONS[self.operator]](attribute, *values)
+            return tests.FUNCTIONS[_FUNCTIONS[self.operator]](attribute, *values)
         if self.operator == "BETWEEN":
             return tests.between(attribute, *values)
         if self.operator == "IN":
             return tests.one_of(attribute, tuple(values))
-        lacks = tests.negation(FUNCTIONS["contains"](attribute, *values))
-        return tests.conjunction(FUNCTIONS["attribute_exists"](attribute), lacks)
+        lacks = tests.negation(tests.FUNCTIONS["contains"](attribute, *values))
+        return tests.conjunction(tests.FUNCTIONS["attribute_exists"](attribute), lacks)
 
 
 def check_name(name: str) -> None:
@@ -99,7 +98,7 @@ def _is_right_number(operator: str, count: int) -> bool:
             return count == 1
 
 
-def _constant(value: AttributeValue) -> Operand:
+def _constant(value: AttributeValue) -> Computed:
     return lambda item, values: value
 
 

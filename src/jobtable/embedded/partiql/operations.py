@@ -1,25 +1,141 @@
-"""ExecuteStatement."""
+"""ExecuteStatement, BatchExecuteStatement and ExecuteTransaction."""
 
 from __future__ import annotations
 
-from jobtable.embedded.items import run_write
-from jobtable.embedded.partiql.grammar import parse
-from jobtable.embedded.partiql.paging import read
-from jobtable.embedded.partiql.selections import plan_of
-from jobtable.embedded.partiql.statements import PARAMETERS, STATEMENT
-from jobtable.embedded.partiql.syntax import Delete, Exists, Insert, Select, Update
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic_core import from_json
+
+from jobtable.embedded.items import Read, check_projection, run_write
+from jobtable.embedded.key_checks import SchemaMismatch, key_position
+from jobtable.embedded.partiql.selections import index_of, plan_of, projection_of, read
+from jobtable.embedded.partiql.statement_parser import parse
+from jobtable.embedded.partiql.statement_writes import (
+    duplicate_key,
+    find_single_key,
+    prepare_write,
+    returned_by,
+    table_of,
+)
+from jobtable.embedded.partiql.syntax import (
+    DeleteStatement,
+    ExistsStatement,
+    InsertStatement,
+    Parsed,
+    SelectStatement,
+    UpdateStatement,
+)
 from jobtable.embedded.partiql.terms import Terms, parameters_of
-from jobtable.embedded.partiql.writes import duplicate_key, prepare_write, returned_by
-from jobtable.embedded.requests import (
+from jobtable.embedded.request_checks import (
+    AT_LEAST_ONE,
     CAPACITY,
     OPTIONAL_BOOLEAN,
     RETURN_VALUES_ON_FAILURE,
     Member,
+    Tables,
     check_members,
+    constraint,
+    constraints_broken,
+    lower_first,
 )
 from jobtable.embedded.storage import Storage
-from jobtable.errors import ConditionalCheckFailed, RequestRefused
-from jobtable.store.backend import Request, Response
+from jobtable.embedded.transactions import (
+    CLIENT_REQUEST_TOKEN,
+    MAX_ACTIONS,
+    WriteRun,
+    cancelled_for,
+    check_payload,
+    prepare_actions,
+    read_items,
+    refuse_same_item,
+    report_reads,
+)
+from jobtable.embedded.units import read_report, wanted_capacity
+from jobtable.embedded.wordings import in_words_of
+from jobtable.embedded.writes import Write
+from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TableNotFound, TransactionCanceled
+from jobtable.store.backend import AttributeValue, Item, Request, Response
+
+STATEMENT = Member(str, required=True, shortest=1, longest=8192)
+PARAMETERS = Member(list, shortest=1)
+MEMBERS = {
+    "Statement": STATEMENT,
+    "Parameters": PARAMETERS,
+    "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One statement of a request that has several."""
+
+    number: int
+    request: Request
+    parsed: Parsed
+    parameters: Sequence[AttributeValue]
+
+    def terms(self) -> Terms:
+        """Its names and values; RequestRefused if a parameter is missing."""
+        return Terms(self.parsed, self.parameters)
+
+    def is_read(self) -> bool:
+        """Whether it reads. EXISTS goes together with writes."""
+        return isinstance(self.parsed.statement, SelectStatement)
+
+
+def requests_of(request: Request, member: str, most: int, members: Mapping[str, Member]) -> list[Request]:
+    """The statements of a request with their options, or RequestRefused if they are none, too many or not right."""
+    bodies: list[Any] = request[member]
+    path = lower_first(member)
+    if not bodies:
+        raise constraints_broken([constraint(path, "'[]'", AT_LEAST_ONE)])
+    if len(bodies) > most:
+        rule = f"Member must have length less than or equal to {most}"
+        raise constraints_broken([constraint(path, f"'[{len(bodies)} statements]'", rule)])
+    for number, body in enumerate(bodies, 1):
+        check_members(body, members, f"{path}.{number}.member.")
+    return bodies
+
+
+def given(number: int, body: Request, parameters: Sequence[AttributeValue]) -> Given:
+    """A statement of a request; RequestRefused if its text is none."""
+    return Given(number, body, parse(body["Statement"]), parameters)
+
+
+def short_code(fault: RequestError) -> str:
+    """What a batch, or the reasons of a cancelled transaction, call a fault."""
+    code = fault.code.removesuffix("Exception")
+    return "ValidationError" if code == "Validation" else code
+
+
+def prepare_read(tables: Tables, select: SelectStatement, terms: Terms, otherwise: str) -> Read:
+    """What a SELECT of one item reads; RequestRefused, with the words `otherwise`, if it is another one."""
+    projection = projection_of(select.paths)
+    table = table_of(tables, select.source)
+    index = index_of(table, select)
+    found = None if index else find_single_key(table, select.where, terms)
+    if found is None or found[1] is not None:
+        raise RequestRefused(otherwise)
+    check_projection(table, projection)
+    return table, key_position(table, found[0]), projection
+
+
+def read_one(storage: Storage, request: Request, read: Read) -> Response:
+    """What is wanted of the item, as GetItem answers."""
+    table, position, projection = read
+    found = storage.sized(table, position)
+    response: Response = {}
+    if found is not None:
+        item: Item = from_json(found[0])
+        response["Item"] = item if projection is None else projection.apply(item)
+    consumed = read_report(request, table.name, 0 if found is None else found[1])
+    if consumed is not None:
+        response["ConsumedCapacity"] = consumed
+    return response
+
 
 _MEMBERS = {
     "Statement": STATEMENT,
@@ -39,15 +155,17 @@ def execute_statement(storage: Storage, request: Request) -> Response:
     parsed = parse(request["Statement"])
     terms = Terms(parsed, parameters)
     match parsed.statement:
-        case Select() as select:
+        case SelectStatement() as select:
             return read(storage, request, plan_of(storage, select, terms, request))
-        case Exists():
+        case ExistsStatement():
             raise RequestRefused("EXISTS can only be used in ExecuteTransaction write requests.")
         case statement:
-            return _write(storage, statement, terms, request)
+            return _run_statement(storage, statement, terms, request)
 
 
-def _write(storage: Storage, statement: Insert | Update | Delete, terms: Terms, request: Request) -> Response:
+def _run_statement(
+    storage: Storage, statement: InsertStatement | UpdateStatement | DeleteStatement, terms: Terms, request: Request
+) -> Response:
     write = prepare_write(storage, statement, terms, request)
     wanted = {
         "TableName": write.table.name,
@@ -57,10 +175,195 @@ def _write(storage: Storage, statement: Insert | Update | Delete, terms: Terms, 
     try:
         done = run_write(storage, wanted, write)
     except ConditionalCheckFailed as failure:
-        if isinstance(statement, Insert):
+        if isinstance(statement, InsertStatement):
             raise duplicate_key() from failure
         raise
     response: Response = {"Items": [done["Attributes"]] if "Attributes" in done else []}
     if "ConsumedCapacity" in done:
         response["ConsumedCapacity"] = done["ConsumedCapacity"]
     return response
+
+
+_MAX_STATEMENTS = 25
+_BATCH_MEMBERS = {"Statements": Member(list, required=True), "ReturnConsumedCapacity": CAPACITY}
+_STATEMENT_MEMBERS = {**MEMBERS, "ConsistentRead": OPTIONAL_BOOLEAN}
+_FAULTS = (RequestRefused, TableNotFound, ConditionalCheckFailed)
+"""What a single statement can be refused with."""
+
+_NO_KEY_IN_BATCH = "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
+
+_Prepared: TypeAlias = tuple[Given, Read | Write]
+
+
+def batch_execute_statement(storage: Storage, request: Request) -> Response:
+    """Up to 25 reads of single items or 25 writes, with an answer or an error for each."""
+    check_members(request, _BATCH_MEMBERS)
+    bodies = requests_of(request, "Statements", _MAX_STATEMENTS, _STATEMENT_MEMBERS)
+    parsed = [_given_or_fault(number, body) for number, body in enumerate(bodies)]
+    if len({one.is_read() for one in parsed if isinstance(one, Given)}) > 1:
+        raise RequestRefused("Read and write requests together in the same batch is not supported.")
+    prepared = [one if isinstance(one, RequestError) else _prepared_in_batch(storage, one) for one in parsed]
+    _refuse_same_keys(one[1] for one in prepared if not isinstance(one, RequestError))
+    responses: list[dict[str, Any]] = []
+    consumed: list[dict[str, Any]] = []
+    for one in prepared:
+        response = _refusal(one) if isinstance(one, RequestError) else _done(storage, request, *one)
+        units = response.pop("ConsumedCapacity", None)
+        if units is not None:
+            consumed.append(units)
+        responses.append(response)
+    return {"Responses": responses, "ConsumedCapacity": consumed} if consumed else {"Responses": responses}
+
+
+def _given_or_fault(number: int, body: Request) -> Given | RequestError:
+    try:
+        return given(number, body, parameters_of(body))
+    except RequestRefused as fault:
+        if fault.code != RequestRefused.code:
+            raise  # A value of another JSON type: the request as a whole cannot be read.
+        return fault
+
+
+def _prepared_in_batch(storage: Storage, one: Given) -> _Prepared | RequestError:
+    try:
+        match one.parsed.statement:
+            case SelectStatement() as select:
+                return one, prepare_read(storage, select, one.terms(), _NO_KEY_IN_BATCH)
+            case ExistsStatement():
+                raise RequestRefused("EXISTS can only be used in ExecuteTransaction write requests.")
+            case statement:
+                return one, prepare_write(storage, statement, one.terms(), one.request)
+    except _FAULTS as fault:
+        return fault
+
+
+def _refuse_same_keys(actions: Iterable[Read | Write]) -> None:
+    places = [(one.table.id, one.position) if isinstance(one, Write) else (one[0].id, one[1]) for one in actions]
+    if len(set(places)) < len(places):
+        raise RequestRefused("Provided list of item keys contains duplicates")
+
+
+def _done(storage: Storage, request: Request, one: Given, action: Read | Write) -> dict[str, Any]:
+    table = action.table if isinstance(action, Write) else action[0]
+    wanted = {
+        "TableName": table.name,
+        "ReturnConsumedCapacity": request.get("ReturnConsumedCapacity"),
+        "ReturnValues": returned_by(one.parsed.statement),
+        "ConsistentRead": one.request.get("ConsistentRead"),
+    }
+    response: dict[str, Any] = {"TableName": table.name}
+    try:
+        done = run_write(storage, wanted, action) if isinstance(action, Write) else read_one(storage, wanted, action)
+    except _FAULTS as fault:
+        is_insert = isinstance(one.parsed.statement, InsertStatement) and isinstance(fault, ConditionalCheckFailed)
+        return response | _refusal(duplicate_key() if is_insert else fault)
+    item = done.get("Attributes", done.get("Item"))
+    if item is not None:
+        response["Item"] = item
+    if "ConsumedCapacity" in done:
+        response["ConsumedCapacity"] = done["ConsumedCapacity"]
+    return response
+
+
+def _refusal(refused: RequestError) -> dict[str, Any]:
+    fault = in_words_of("BatchExecuteStatement", refused)
+    return {"Error": {"Code": short_code(fault), "Message": fault.message, **fault.details}}
+
+
+_TRANSACTION_MEMBERS = {
+    "TransactStatements": Member(list, required=True),
+    "ClientRequestToken": CLIENT_REQUEST_TOKEN,
+    "ReturnConsumedCapacity": CAPACITY,
+}
+_NO_KEY_IN_TRANSACTION = "Select statements within ExecuteTransaction must specify the primary key in the where clause."
+
+
+def execute_transaction(storage: Storage, request: Request) -> Response:
+    """Up to 100 reads of single items as they were at one moment, or up to 100 writes and checks, atomically."""
+    check_members(request, _TRANSACTION_MEMBERS)
+    bodies = requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
+    parameters = [parameters_of(body) for body in bodies]
+    statements = [_given_in_transaction(number, body, parameters[number]) for number, body in enumerate(bodies)]
+    if len({one.is_read() for one in statements}) > 1:
+        raise RequestRefused(
+            "ExecuteTransaction API does not support both read and write operations in the same request."
+        )
+    prepared = prepare_actions(storage, [(_in_place(one), one.request) for one in statements])
+    if statements[0].is_read():
+        return _transact_reads(storage, request, [one for one in prepared if not isinstance(one, Write)])
+    return _transact_writes(storage, request, statements, [one for one in prepared if isinstance(one, Write)])
+
+
+def _given_in_transaction(number: int, body: Request, parameters: Sequence[AttributeValue]) -> Given:
+    try:
+        return given(number, body, parameters)
+    except RequestRefused as fault:
+        raise _placed(number, fault) from fault
+
+
+def _transact_reads(storage: Storage, request: Request, reads: list[Read]) -> Response:
+    refuse_same_item([(table, position) for table, position, _ in reads])
+    items, consumed = read_items(storage, reads)
+    response: Response = {"Responses": [{} if item is None else {"Item": item} for item in items]}
+    capacity = wanted_capacity(request)
+    if capacity:
+        response["ConsumedCapacity"] = report_reads(consumed, capacity, {})
+    return response
+
+
+def _transact_writes(storage: Storage, request: Request, statements: list[Given], writes: list[Write]) -> Response:
+    check_payload([len(one.request["Statement"]) for one in statements], writes)
+    refuse_same_item([(write.table, write.position) for write in writes])
+    run = WriteRun(writes, [], request, _text_of(statements))
+    try:
+        storage.write(run)
+    except TransactionCanceled as cancellation:
+        raise _in_words_of(statements, cancellation) from cancellation
+    return {"Responses": [], **run.response()}
+
+
+def _prepared_in_transaction(tables: Tables, one: Given) -> Read | Write:
+    statement = one.parsed.statement
+    if isinstance(statement, SelectStatement):
+        if statement.source.index is not None:
+            raise RequestRefused("Reads on indices are not supported within transactions.")
+        return prepare_read(tables, statement, one.terms(), _NO_KEY_IN_TRANSACTION)
+    if returned_by(statement) is not None:
+        raise RequestRefused("RETURNING clause is not supported in ExecuteTransaction.")
+    return prepare_write(tables, statement, one.terms(), one.request)
+
+
+def _in_place(one: Given) -> Callable[[Tables, Request], Read | Write]:
+    """The preparation of a statement, whose faults say where it stands; those of its key cancel the transaction."""
+
+    def prepared(tables: Tables, request: Request) -> Read | Write:
+        try:
+            return _prepared_in_transaction(tables, one)
+        except SchemaMismatch:
+            raise
+        except RequestRefused as fault:
+            raise _placed(one.number, fault) from fault
+
+    return prepared
+
+
+def _placed(number: int, refused: RequestRefused) -> RequestRefused:
+    """The fault of a statement, which says where that stands."""
+    fault = in_words_of("ExecuteTransaction", refused)
+    return RequestRefused(f"Validation failed in TransactStatements[{number}]: {fault.message}", code=fault.code)
+
+
+def _text_of(statements: list[Given]) -> bytes:
+    """What two requests with one token must have in common."""
+    said = [(one.request["Statement"], one.request.get("Parameters")) for one in statements]
+    return json.dumps(said, sort_keys=True).encode()
+
+
+def _in_words_of(statements: list[Given], cancellation: TransactionCanceled) -> TransactionCanceled:
+    """The cancellation, in which an INSERT fails because there is an item, not because of a condition."""
+    reasons: list[dict[str, Any]] = []
+    for one, reason in zip(statements, cancellation.details["CancellationReasons"], strict=True):
+        is_insert = isinstance(one.parsed.statement, InsertStatement) and reason["Code"] == "ConditionalCheckFailed"
+        fault = duplicate_key()
+        reasons.append({"Code": short_code(fault), "Message": fault.message} if is_insert else reason)
+    return cancelled_for(reasons)

@@ -1,34 +1,48 @@
-"""SELECT: which part of a table or index is read, what of it is kept, and in which order."""
+"""SELECT: which part of a table or index is read, what is kept of it in which order, and reading it page by page."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from jobtable.embedded.expressions import Projection
 from jobtable.embedded.expressions.grammar import ConditionNode, Junction
 from jobtable.embedded.expressions.key_conditions import OneKey, matched
-from jobtable.embedded.expressions.paths import Path, check_length, tree_of, value_at
-from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.keys import refuse_nested_keys
-from jobtable.embedded.ordering import ENCODERS
-from jobtable.embedded.partiql.branches import Branch, branches_of, choices, negates, one_key
+from jobtable.embedded.expressions.paths import InvalidExpression, Path, check_length, tree_of, value_at
+from jobtable.embedded.key_checks import refuse_nested_keys
 from jobtable.embedded.partiql.conditions import (
+    Branch,
     attributes_in,
+    branches_of,
     check_key_types,
+    choices,
     compiled,
     condition_tree,
     conjuncts,
+    negates,
+    one_key,
 )
-from jobtable.embedded.partiql.syntax import OrderKey, Reference, Select, shown
+from jobtable.embedded.partiql.statement_writes import key_type_mismatch, table_of
+from jobtable.embedded.partiql.syntax import OrderKey, Reference, SelectStatement, shown
 from jobtable.embedded.partiql.terms import Terms
-from jobtable.embedded.partiql.writes import key_type_mismatch, table_of
-from jobtable.embedded.queries import bounds_of
-from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSchema
-from jobtable.embedded.sources import Source, check_projected, find_source, not_projected_filter
-from jobtable.embedded.storage import Storage
-from jobtable.errors import RequestRefused
-from jobtable.store.backend import AttributeValue, Item, Request
+from jobtable.embedded.queries import PAGE_BYTES, Page, Reading, bounds_of, cursor_of, from_start, read_page
+from jobtable.embedded.read_targets import (
+    ReadTarget,
+    check_projected,
+    find_target,
+    not_projected_filter,
+    start_position,
+)
+from jobtable.embedded.storage import Storage, View
+from jobtable.embedded.table_schema import ENCODERS, IndexSchema, KeyAttribute, Range, TableSchema
+from jobtable.embedded.units import Units, read_rate, wanted_capacity
+from jobtable.embedded.values import validate_item
+from jobtable.errors import CursorError, RequestRefused
+from jobtable.store.backend import AttributeValue, Item, Request, Response
+from jobtable.store.cursors import read_cursor, write_cursor
 
 _MOST_ALTERNATIVES = 50
 _WHOLE: Range = (b"", None)
@@ -38,7 +52,7 @@ _WHOLE: Range = (b"", None)
 class Plan:
     """What a SELECT reads: the ranges of a source, one after the other, and what is wanted of their items."""
 
-    source: Source
+    source: ReadTarget
     ranges: list[Range]
     is_reverse: bool
     has_whole_keys: bool
@@ -53,11 +67,11 @@ class Plan:
         return {name: value for name, value in found if value is not None}
 
 
-def plan_of(storage: Storage, select: Select, terms: Terms, request: Request) -> Plan:
+def plan_of(storage: Storage, select: SelectStatement, terms: Terms, request: Request) -> Plan:
     """How a SELECT is answered, or RequestRefused."""
     projection = projection_of(select.paths)
     tree = None if select.where is None else condition_tree(select.where, terms)
-    source = _source(storage, select, projection, request)
+    source = _target_of(storage, select, projection, request)
     (partition, *_), sorts = source.key_attributes()
     sort = sorts[0] if sorts else None
     keys: _Keys | None = None
@@ -81,15 +95,17 @@ def plan_of(storage: Storage, select: Select, terms: Terms, request: Request) ->
     return Plan(source, ranges, is_reverse, has_whole_keys, select.paths)
 
 
-def _source(storage: Storage, select: Select, projection: Projection | None, request: Request) -> Source:
+def _target_of(
+    storage: Storage, select: SelectStatement, projection: Projection | None, request: Request
+) -> ReadTarget:
     table = table_of(storage, select.source)
     index = index_of(table, select)
     if index is not None and not index.is_local and request.get("ConsistentRead"):
         raise RequestRefused("Strongly consistent read is not supported on Global Secondary Indexes")
-    return find_source(storage, {"TableName": table.name, "IndexName": select.source.index}, None, projection)
+    return find_target(storage, {"TableName": table.name, "IndexName": select.source.index}, None, projection)
 
 
-def index_of(table: TableSchema, select: Select) -> IndexSchema | None:
+def index_of(table: TableSchema, select: SelectStatement) -> IndexSchema | None:
     """The index that a SELECT names; RequestRefused if there is none of that name, or if it cannot be read so."""
     if select.source.index is None:
         index = None
@@ -129,7 +145,7 @@ def name_of(path: Path) -> str:
     return str(path[last]) + "".join(f"[{index}]" for index in path[last + 1 :])
 
 
-def _directions(select: Select, keys: _Keys | None, attributes: tuple[KeyAttribute, ...]) -> dict[str, bool]:
+def _directions(select: SelectStatement, keys: _Keys | None, attributes: tuple[KeyAttribute, ...]) -> dict[str, bool]:
     """Whether each attribute that ORDER BY names is wanted from the last to the first."""
     if not select.order:
         return {}
@@ -186,7 +202,7 @@ class _Keys:
         said = _sort_condition(tree, sorts[0], terms) if sorts else None
         return cls(terms, names, said, branches, are_whole=not sorts or (said is not None and said.operator == "="))
 
-    def ranges(self, source: Source) -> list[Range]:
+    def ranges(self, source: ReadTarget) -> list[Range]:
         """Where the items stand, each partition once, in the order of their keys."""
         (partition, *_), _ = source.key_attributes()
         values = self._terms.values
@@ -196,7 +212,7 @@ class _Keys:
             found[ENCODERS[partition.type](values[name][partition.type])] = self._place(said, source)
         return [found[place] for place in sorted(found)]
 
-    def refuse_overlaps(self, source: Source) -> None:
+    def refuse_overlaps(self, source: ReadTarget) -> None:
         """RequestRefused if alternatives of the condition read one and the same part of a partition."""
         ends = b""
         for start, end in sorted(self._places(source)):
@@ -204,14 +220,14 @@ class _Keys:
                 raise RequestRefused("Overlapping conditions with range keys are not supported in where clause")
             ends = max(end, ends)
 
-    def _places(self, source: Source) -> Iterator[tuple[bytes, bytes]]:
+    def _places(self, source: ReadTarget) -> Iterator[tuple[bytes, bytes]]:
         for branch in self._branches:
             if branch.partitions:
                 starts, ends = zip(*(self._place(said, source) for said in branch.alone()), strict=True)
                 if max(starts) < min(ends):
                     yield max(starts), min(ends)
 
-    def check_projected_filters(self, source: Source) -> None:
+    def check_projected_filters(self, source: ReadTarget) -> None:
         """RequestRefused if every alternative looks at what an index does not hold: the last partition's is told."""
         held = source.projected_names()
         if held is None or source.index is None:
@@ -231,7 +247,7 @@ class _Keys:
         values = [self._terms.values[one.operands[0]] for one in branch.partitions]
         return values[0] if values and all(value == values[0] for value in values) else None
 
-    def _place(self, said: list[OneKey], source: Source) -> tuple[bytes, bytes]:
+    def _place(self, said: list[OneKey], source: ReadTarget) -> tuple[bytes, bytes]:
         (partition, *_), sorts = source.key_attributes()
         given = {one.attribute: one for one in said}
         index_name = source.index.name if source.index else None
@@ -285,3 +301,112 @@ def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> On
     if chosen is not None:
         _check_types(sort, chosen.operands, terms)
     return chosen
+
+
+_MOST_OF_PARTITIONS = 10
+"""Items of a page that reads several partitions."""
+_INVALID = "Invalid NextToken"
+
+
+@dataclass(slots=True)
+class _Progress:
+    """Where a SELECT has come to, and what it has read on this page."""
+
+    at: int
+    """The number of the range that comes next."""
+    after: Item | None
+    """The key in it behind which reading goes on."""
+    items: list[Any] = field(default_factory=list)
+    units: Units = field(default_factory=Units)
+    scanned: int = 0
+    read_bytes: int = 0
+
+
+def read(storage: Storage, request: Request, plan: Plan) -> Response:
+    """The next page of a SELECT: at most as many items are looked at as Limit says, and at most 1 MB of them."""
+    progress = _start(request, plan)
+    limit: int | None = request.get("Limit")
+    if len(plan.ranges) > 1:
+        limit = min(limit or _MOST_OF_PARTITIONS, _MOST_OF_PARTITIONS)
+    last: Item | None = None
+    with storage.read() as view:
+        while progress.at < len(plan.ranges):
+            page = _page(view, plan, progress, limit)
+            progress.items += page.items
+            progress.units.add(page.units(plan.source.index, read_rate(request)))
+            progress.scanned += page.scanned
+            progress.read_bytes += page.read_bytes
+            last = page.last
+            if last is not None and not plan.has_whole_keys:
+                progress.after = cursor_of(plan.source, last)
+                break
+            progress.at, progress.after = progress.at + 1, None
+            if progress.scanned == limit or progress.read_bytes >= PAGE_BYTES:
+                break
+    return _answer(request, plan, progress, last)
+
+
+def _page(view: View, plan: Plan, progress: _Progress, limit: int | None) -> Page:
+    source = plan.source
+    start = None if progress.after is None else start_position(source, progress.after)
+    reading = Reading(
+        table=source.table,
+        index=source.index,
+        bounds=from_start(plan.ranges[progress.at], start, forward=not plan.is_reverse),
+        reverse=plan.is_reverse,
+        limit=None if limit is None else limit - progress.scanned,
+        fetches_from_table=source.fetches_from_table(),
+        wants_items=True,
+        as_json=False,
+    )
+    return read_page(view, reading)
+
+
+def _answer(request: Request, plan: Plan, progress: _Progress, last: Item | None) -> Response:
+    source = plan.source
+    kept = progress.items if source.filter is None else filter(source.filter.holds, progress.items)
+    response: Response = {"Items": [plan.row(item) for item in kept]}
+    if progress.at < len(plan.ranges):
+        place = {"range": progress.at, "after": progress.after}
+        response["NextToken"] = write_cursor(place, _fingerprint(request))
+        if last is not None:
+            response["LastEvaluatedKey"] = cursor_of(source, last)
+    capacity = wanted_capacity(request)
+    if capacity:
+        response["ConsumedCapacity"] = progress.units.report(source.table.name, capacity)
+    return response
+
+
+def _start(request: Request, plan: Plan) -> _Progress:
+    """Where the token of the last page says that this one begins; RequestRefused if no such page can have ended so."""
+    token = request.get("NextToken")
+    if token is None:
+        return _Progress(0, None)
+    try:
+        place = read_cursor(token, _fingerprint(request))
+    except CursorError as error:
+        raise RequestRefused(_INVALID) from error
+    at, after = place.get("range"), place.get("after")
+    if type(at) is not int or not 0 <= at < len(plan.ranges):
+        raise RequestRefused(_INVALID)
+    if after is not None:
+        _check_start(plan, at, after)
+    return _Progress(at, after)
+
+
+def _check_start(plan: Plan, at: int, after: object) -> None:
+    if not isinstance(after, dict) or set(after) != set(plan.source.cursor_names()):
+        raise RequestRefused(_INVALID)
+    try:
+        position = start_position(plan.source, validate_item(after))
+    except RequestRefused as error:
+        raise RequestRefused(_INVALID) from error
+    low, high = plan.ranges[at]
+    if position < low or (high is not None and position >= high):
+        raise RequestRefused(_INVALID)
+
+
+def _fingerprint(request: Request) -> bytes:
+    """What a token is bound to: the statement and its parameters."""
+    bound = [request["Statement"], request.get("Parameters")]
+    return hashlib.sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).digest()

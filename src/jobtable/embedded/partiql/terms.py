@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobtable.embedded.decimals import canonical_number
 from jobtable.embedded.expressions.grammar import PathOperand, ValueOperand
 from jobtable.embedded.expressions.paths import Path
-from jobtable.embedded.numbers import canonical_number
 from jobtable.embedded.partiql.syntax import (
     BagOf,
     Constant,

@@ -1,23 +1,147 @@
-"""DynamoDB's JSON 1.0 protocol: an HTTP request becomes one call of a backend, its outcome an HTTP response."""
+"""DynamoDB's JSON 1.0 protocol: an HTTP request becomes one call of a backend, its outcome an HTTP response.
+
+Bodies may be compressed, and pages of other sites (CORS) may do whatever they ask for, as DynamoDB says. That is safe
+only where requests must be signed: a page has no key but one that it was given.
+"""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import logging
 import os
+import re
 import zlib
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from jobtable.embedded.json_types import is_deeper
-from jobtable.embedded.server.http1 import HttpError, HttpRequest, HttpResponse
-from jobtable.embedded.server.origins import is_from_page, is_question, with_allowance
-from jobtable.embedded.server.packing import LEAST_PACKED_BYTES, packed, packing_for, unpacked_body
+from jobtable.embedded.server.http1 import MAX_BODY_BYTES, HttpError, HttpRequest, HttpResponse
 from jobtable.embedded.server.sigv4 import SignatureCheck
+from jobtable.embedded.wordings import is_deeper
 from jobtable.errors import JobtableError, RequestError, request_error
 from jobtable.store.backend import Backend, Request
+
+LEAST_PACKED_BYTES = 4096
+"""Shorter answers are sent as they are, whatever the client accepts."""
+_LEVEL = 1
+"""Most clients are on this machine, where time is dearer than bytes."""
+_GZIP_FORMAT = zlib.MAX_WBITS | 16
+_GZIP_BEGINNING = b"\x1f\x8b"
+_PIECE_BYTES = 4096
+"""As much is copied again where one text ends and another begins."""
+_WEIGHT = re.compile(r";\s*q\s*=\s*(-?\d+(?:\.\d*)?)\s*(?:;|$)")
+
+
+def unpacked_body(request: HttpRequest) -> bytes:
+    """The body of a request as it was before the client packed it.
+
+    What cannot be unpacked is refused. The service answers it with status 500, on which clients send the same again.
+    """
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        return request.body
+    if encoding not in _UNPACKERS:
+        raise request_error("SerializationException", f"Content-Encoding {encoding!r} is not understood")
+    try:
+        body = _UNPACKERS[encoding](request.body)
+    except EOFError:
+        message = f"The request body ends before its {encoding} data does"
+        raise request_error("SerializationException", message) from None
+    except zlib.error:
+        raise request_error("SerializationException", f"The request body is not what {encoding} writes") from None
+    if len(body) > MAX_BODY_BYTES:
+        message = f"The request body exceeds {MAX_BODY_BYTES} bytes when it is unpacked"
+        raise HttpError(413, "RequestEntityTooLargeException", message)
+    return body
+
+
+def _unzipped(packed: bytes) -> bytes:
+    """What one or more texts in gzip's format hold; what follows them is passed over, as by the service."""
+    body, at = bytearray(), 0
+    while at == 0 or packed.startswith(_GZIP_BEGINNING, at):
+        unpacking = zlib.decompressobj(_GZIP_FORMAT)
+        while not unpacking.eof:
+            piece = packed[at : at + _PIECE_BYTES]
+            if not piece:
+                raise EOFError
+            body += unpacking.decompress(piece, MAX_BODY_BYTES + 1 - len(body))
+            if len(body) > MAX_BODY_BYTES:
+                return bytes(body)
+            at += len(piece) - len(unpacking.unused_data)
+    return bytes(body)
+
+
+def _inflated(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    body = unpacking.decompress(packed, MAX_BODY_BYTES + 1)
+    if unpacking.unused_data:
+        raise zlib.error("something follows the end")
+    if not unpacking.eof and len(body) <= MAX_BODY_BYTES:
+        raise EOFError
+    return body
+
+
+_UNPACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": _unzipped, "deflate": _inflated}
+
+
+@lru_cache(maxsize=16)
+def packing_for(accepted: str) -> str | None:
+    """The encoding that a client likes best, of those it accepts and that are known here; the first of equals."""
+    weights: dict[str, float] = {}
+    for entry in accepted.lower().split(","):
+        name = entry.partition(";")[0].strip()
+        weights[name] = max(weights.get(name, 0.0), _weight(entry))
+    liked = {name: weight for name, weight in weights.items() if name in _PACKERS}
+    liked |= {name: weights.get("*", 0.0) for name in _PACKERS if name not in weights}
+    best = max(liked, key=liked.__getitem__)
+    return best if liked[best] > 0 else None
+
+
+def _weight(entry: str) -> float:
+    found = _WEIGHT.search(entry)
+    return min(float(found[1]), 1.0) if found else 1.0
+
+
+def packed(body: bytes, encoding: str) -> bytes:
+    """The bytes of an answer in an encoding that packing_for found."""
+    return _PACKERS[encoding](body)
+
+
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda body: gzip.compress(body, _LEVEL, mtime=0),
+    "deflate": lambda body: zlib.compress(body, _LEVEL),
+}
+
+
+_TWO_DAYS_SECONDS = 172_800
+_EXPOSED = "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date"
+
+
+def is_from_page(request: HttpRequest) -> bool:
+    """Whether a browser sent the request for a page of some web site."""
+    return request.headers.get("origin", "").startswith("http")
+
+
+def is_question(request: HttpRequest) -> bool:
+    """Whether a browser asks, before it sends a page's request, whether it may."""
+    return request.method == "OPTIONS" and "origin" in request.headers
+
+
+def with_allowance(response: HttpResponse, request: HttpRequest) -> HttpResponse:
+    """The response to a request of a page, which the browser then lets the page read."""
+    allowed = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", _EXPOSED)]
+    if is_question(request):
+        allowed.append(("Access-Control-Max-Age", str(_TWO_DAYS_SECONDS)))
+        for what in ("Method", "Headers"):
+            asked = request.headers.get(f"access-control-request-{what.lower()}")
+            if asked is not None:
+                allowed.append((f"Access-Control-Allow-{what.rstrip('s')}s", asked))
+    return HttpResponse(response.status, (*response.headers, *allowed), response.body)
+
 
 _log = logging.getLogger(__name__)
 

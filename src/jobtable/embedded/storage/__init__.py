@@ -26,8 +26,8 @@ A table that is deleted between `table()` and its use is ResourceNotFoundExcepti
 whichever call meets that first. What SQLite or the disk reports is BackendUnavailable.
 """
 
-from jobtable.embedded.storage.store import Snapshot, Storage
-from jobtable.embedded.storage.transactions import (
+from jobtable.embedded.storage.database import Snapshot, Storage
+from jobtable.embedded.storage.views import (
     NO_ITEM,
     Entry,
     IndexChange,

@@ -7,8 +7,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.schema import IndexSchema, KeyAttribute, ProjectionType, TableSchema
+from jobtable.embedded.table_schema import IndexSchema, KeyAttribute, KeyType, ProjectionType, TableSchema
 from jobtable.errors import StorageError
 
 READ_VERSION = "PRAGMA user_version"
@@ -80,7 +79,7 @@ class IndexRecord(Record):
     on_demand: OnDemandLimit | None = None
     warm: WarmThroughput | None = None
     is_filling: bool = False
-    """Whether it lacks items that were there before it (filling.py)."""
+    """Whether it lacks items that were there before it (table_changes.py)."""
 
 
 class StreamRecord(Record):
@@ -133,7 +132,7 @@ class TableRecord(Record):
     latest_stream_label: str | None = None
     ttl_attribute: str | None = None
     is_filling_expiry: bool = False
-    """Whether the list of expiry times lacks items that were there before it (filling.py)."""
+    """Whether the list of expiry times lacks items that were there before it (table_changes.py)."""
     recovery: RecoveryRecord | None = None
     is_backed_up: bool = False
     """Whether a backup of it is being made, which needs a journal (restoring.py)."""

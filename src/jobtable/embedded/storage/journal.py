@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import StreamRecord
-from jobtable.embedded.storage.transactions import Transaction, View
+from jobtable.embedded.storage.views import Transaction, View
 
 STREAM_SECONDS = 24 * 3600
 _TRIMMED_AT_ONCE = 500

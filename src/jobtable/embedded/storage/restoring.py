@@ -1,43 +1,151 @@
-"""A table or a backup gets the items that a table has or had: those of now are copied, and later changes are undone.
+"""Backups, and the tables and backups that get the items of another table as they are or were.
 
-Both happen bit by bit, while others write: one transaction would keep them waiting for seconds. It does not matter
-whether an item is copied before it changes or after: each change since the wanted time stands in the journal of the
-source, with the item before it, until the copy is whole. They are undone backwards, from the last one that there was
-when all was copied, to the first one after the wanted time; so an item that has changed is at last what it was before
-its first change. Then the indexes of a table are filled (filling.py), and it can be used.
+The items of now are copied, and later changes are undone. Both happen in steps, while others write: one transaction
+would keep them waiting for seconds. It does not matter whether an item is copied before it changes or after: the
+journal of the source keeps each change since the wanted time, with the item before it, until the copy is whole. The
+changes are undone backwards, from the last one at the end of copying to the first one after the wanted time; so each
+item ends as it was before its first change. Then the indexes of a table are filled, and it can be used.
 
-A table whose backup is being made has a journal for that long, if it has none otherwise. It may even be deleted: its
-items and its journal stay until they are copied. A backup has no later changes: a table that is restored from it is a
-copy and no more.
+A table has a journal while its backup is being made. If it is deleted meanwhile, its items and its journal stay until
+they are copied. A backup has no later changes: a table restored from it is a plain copy.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+
 from pydantic_core import from_json
 
-from jobtable.embedded.storage import backups, filling, journal, statements
-from jobtable.embedded.storage.backups import BackupRecord
-from jobtable.embedded.storage.catalogue import TableRecord, read_record_of_id
-from jobtable.embedded.storage.definitions import change_table, create_items, create_table, drop_items
-from jobtable.embedded.storage.transactions import Transaction, View
+from jobtable.embedded.storage import journal, statements
+from jobtable.embedded.storage.catalogue import Record, TableRecord, read_record_of_id
+from jobtable.embedded.storage.table_changes import (
+    begin_filling,
+    change_table,
+    create_items,
+    create_table,
+    drop_items,
+    fill_some,
+    finish_filling,
+    is_small,
+    step_of,
+)
+from jobtable.embedded.storage.views import Transaction, View
 from jobtable.store.sizes import item_size
+
+_DIGITS = 14
+_END_OF_LABELS = 10 ** (_DIGITS - 3)  # seconds
+AFTER_ALL_LABELS = "~"
+
+
+class BackupRecord(Record):
+    """One backup, and everything about its table that is not an item."""
+
+    id: int
+    """Under which its items are stored: an id of its own, or that of a table which was deleted and left them."""
+    label: str
+    """The milliseconds of its creation, and eight digits more. With the name of the table it names the backup."""
+    name: str
+    created: float
+    expires: float | None = None
+    """When it is removed by itself, if it is one that DeleteTable has left (SYSTEM)."""
+    is_creating: bool = False
+    """Whether it lacks items of its table: it cannot be used until it is whole (restoring.py)."""
+    table: TableRecord
+    items: int
+    size: int
+
+    def is_expired(self, now: float) -> bool:
+        """Whether it counts as removed, though it may be still there."""
+        return self.expires is not None and self.expires <= now
+
+
+def label_at(moment: float) -> str:
+    """What the labels of a millisecond begin with; they sort as the milliseconds do."""
+    if moment >= _END_OF_LABELS:
+        return AFTER_ALL_LABELS
+    return f"{round(moment * 1000):0{_DIGITS}d}" if moment >= 0 else ""
+
+
+def is_label_taken(view: View, table_name: str, milliseconds: int) -> bool:
+    """Whether a backup of a table of that name was made in that millisecond."""
+    sql = "SELECT 1 FROM backups WHERE label >= ? AND label < ? AND table_name = ?"
+    bounds = label_at(milliseconds / 1000), label_at((milliseconds + 1) / 1000)
+    return view.connection.execute(sql, (*bounds, table_name)).fetchone() is not None
+
+
+def find_backup(view: View, table_name: str, label: str) -> BackupRecord | None:
+    """The backup of that label of a table, or None."""
+    sql = "SELECT record FROM backups WHERE label = ? AND table_name = ?"
+    row = view.connection.execute(sql, (label, table_name)).fetchone()
+    return None if row is None else BackupRecord.from_stored(row[0])
+
+
+def find_backup_by_id(view: View, id_: int) -> BackupRecord | None:
+    """The backup whose items are stored under an id, or None."""
+    row = view.connection.execute("SELECT record FROM backups WHERE id = ?", (id_,)).fetchone()
+    return None if row is None else BackupRecord.from_stored(row[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupSelection:
+    """Some of the backups; without parameters all of them."""
+
+    table_name: str | None = None
+    after_label: str = ""
+    after_table: str = ""
+    """Only those behind this label, and of that label behind this table."""
+    before_label: str = AFTER_ALL_LABELS
+    is_expiring: bool | None = None
+    """Only those that expire, or only those that do not."""
+    now: float = 0
+    """Only those that have not expired then."""
+    most: int = -1
+
+
+ALL_BACKUPS = BackupSelection()
+
+
+def backups_in_order(view: View, selection: BackupSelection = ALL_BACKUPS) -> list[BackupRecord]:
+    """Backups in the order of their labels, and so of their creation."""
+    sql = (
+        "SELECT record FROM backups WHERE (label, table_name) > (:after_label, :after_table) AND label < :before_label"
+        " AND (:table_name IS NULL OR table_name = :table_name) AND (expires IS NULL OR expires > :now)"
+        " AND (:is_expiring IS NULL OR (expires IS NOT NULL) = :is_expiring)"
+        " ORDER BY label, table_name LIMIT :most"
+    )
+    return [BackupRecord.from_stored(record) for (record,) in view.connection.execute(sql, asdict(selection))]
+
+
+def save_backup(transaction: Transaction, backup: BackupRecord) -> None:
+    """Store a backup, or what is new about one."""
+    transaction.has_written = transaction.catalogue_changed = True
+    row = (backup.id, backup.label, backup.table.name, backup.expires, backup.model_dump_json().encode())
+    transaction.connection.execute("INSERT OR REPLACE INTO backups VALUES (?, ?, ?, ?, ?)", row)
+
+
+def remove_backup(transaction: Transaction, backup: BackupRecord) -> None:
+    """Remove a backup from which no table is being restored; the items of a large one are removed later."""
+    transaction.has_written = transaction.catalogue_changed = True
+    transaction.connection.execute("DELETE FROM backups WHERE id = ?", (backup.id,))
+    drop_items(transaction, backup.id)
+
 
 _NO_TABLE = ""
 """In place of the name of the table that gets the items, where it is a backup that does."""
 
 
-def begin(transaction: Transaction, source_id: int, target: TableRecord, first_undone: int) -> TableRecord:
+def begin_restore(transaction: Transaction, source_id: int, target: TableRecord, first_undone: int) -> TableRecord:
     """Create a table with the items that another one had before one of its changes, or with those of a backup.
 
     Gives what was stored: a large one is whole later, and of a small one nobody sees a part.
     """
     unfinished = target.model_copy(update={"is_creating": True})
-    unfinished = filling.begun(transaction, unfinished, [index.id for index in target.indexes])
+    unfinished = begin_filling(transaction, unfinished, [index.id for index in target.indexes])
     create_table(transaction, unfinished)
     if not _is_copied(transaction, source_id, target.id, target.name, first_undone):
         return unfinished
     for index in target.indexes:
-        while filling.fill_some(index.id, transaction):
+        while fill_some(index.id, transaction):
             pass
     return target
 
@@ -45,7 +153,7 @@ def begin(transaction: Transaction, source_id: int, target: TableRecord, first_u
 def back_up(transaction: Transaction, source: TableRecord, backup: BackupRecord) -> None:
     """Store a backup with the items that its table has now. That of a large table is whole later."""
     create_items(transaction, backup.id)
-    backups.save(transaction, backup.model_copy(update={"is_creating": True}))
+    save_backup(transaction, backup.model_copy(update={"is_creating": True}))
     if not _is_copied(transaction, source.id, backup.id, _NO_TABLE, next_change(transaction, source.id)):
         change_table(transaction, source, source.model_copy(update={"is_backed_up": True}))
 
@@ -74,7 +182,7 @@ def restore_some(id_: int, transaction: Transaction) -> bool:
     else:
         record = transaction.record(name)
         if record is not None:
-            filling.finish(transaction, record)
+            finish_filling(transaction, record)
     return False
 
 
@@ -101,32 +209,32 @@ def _is_copied(transaction: Transaction, source_id: int, id_: int, name: str, fi
 
 
 def _is_small(view: View, source_id: int, first_undone: int) -> bool:
-    if not filling.is_small(*view.counters([source_id])[source_id]):
+    if not is_small(*view.counters([source_id])[source_id]):
         return False
     changes = next_change(view, source_id) - first_undone
     return changes == 0 or (
-        filling.is_small(changes, 0) and filling.is_small(changes, journal.bytes_before(view, source_id, first_undone))
+        is_small(changes, 0) and is_small(changes, journal.bytes_before(view, source_id, first_undone))
     )
 
 
 def _finish_backup(transaction: Transaction, id_: int, source_id: int) -> None:
     """A backup is whole: let go of what was kept for it of its table, unless it is needed for another one."""
-    backup = backups.find_id(transaction, id_)
+    backup = find_backup_by_id(transaction, id_)
     if backup is not None:
-        backups.save(transaction, backup.model_copy(update={"is_creating": False}))
+        save_backup(transaction, backup.model_copy(update={"is_creating": False}))
     if is_source(transaction, source_id):
         return
     source = read_record_of_id(transaction.connection, source_id)
     if source is not None and source.is_backed_up:
         change_table(transaction, source, source.model_copy(update={"is_backed_up": False}))
-    elif source is None and backups.find_id(transaction, source_id) is None:
+    elif source is None and find_backup_by_id(transaction, source_id) is None:
         drop_items(transaction, source_id)
 
 
 def _copy_some(transaction: Transaction, id_: int, source_id: int, after: bytes) -> None:
     connection = transaction.connection
     entries = connection.execute(statements.of_entries(source_id, None), (after,))
-    step = filling.step_of(entries)
+    step = step_of(entries)
     is_last = next(entries, None) is None
     entries.close()
     connection.executemany(statements.of_table(id_).put, step)
@@ -141,7 +249,7 @@ def _copy_some(transaction: Transaction, id_: int, source_id: int, after: bytes)
 def _undo_some(transaction: Transaction, id_: int, source_id: int, first: int, last: int) -> bool:
     """Undo the last changes of these; True: there are more before them."""
     changes = journal.backwards(transaction, source_id, first, last)
-    step = filling.step_of(changes)
+    step = step_of(changes)
     changes.close()
     for _, _, position, old in step:
         _undo(transaction, id_, position, old)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from operator import itemgetter
 
-from jobtable.embedded.storage.files import create_private
+from jobtable.embedded.storage.database_files import create_private
 
 _NUMBER = struct.Struct("<Q")
 _VERSION, _ISSUED, _SERVED = 0, 8, 16  # where the three numbers stand in the file

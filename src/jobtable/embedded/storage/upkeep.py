@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 from jobtable.embedded.storage import journal, statements
 from jobtable.embedded.storage.catalogue import TableRecord, read_record_of_id
-from jobtable.embedded.storage.filling import fill_some
-from jobtable.embedded.storage.transactions import Transaction, View
+from jobtable.embedded.storage.table_changes import fill_some
 from jobtable.embedded.storage.turn import Turn
+from jobtable.embedded.storage.views import Transaction, View
 from jobtable.errors import RequestError, StorageError
 
 T = TypeVar("T")
@@ -210,11 +210,11 @@ def _restore_some(id_: int, transaction: Transaction) -> bool:
 
 def _remove_backup(id_: int, transaction: Transaction) -> None:
     """Remove an expired backup. One whose items are being copied is left for a later round."""
-    from jobtable.embedded.storage import backups, restoring  # noqa: PLC0415 - most files have no backups
+    from jobtable.embedded.storage import restoring  # noqa: PLC0415 - most files have no backups
 
-    backup = backups.find_id(transaction, id_)
+    backup = restoring.find_backup_by_id(transaction, id_)
     if backup is not None and not restoring.is_source(transaction, id_):
-        backups.remove(transaction, backup)
+        restoring.remove_backup(transaction, backup)
 
 
 def _remove_some(name: str, transaction: Transaction) -> bool:

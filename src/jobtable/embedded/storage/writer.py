@@ -1,8 +1,15 @@
-"""Writers share commits: the first one leads, and takes along whoever is waiting."""
+"""Writers share commits: the first one leads and takes the waiting ones along. The log stays short.
+
+SQLite copies the log into the database by itself every few megabytes, and starts the log again from its beginning when
+nobody reads from it at that moment. With overlapping readers that moment never comes. So above a certain size the
+writer makes it come: while it holds new commits back, new readers find everything in the database and need no log, and
+the readers that need it end soon.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -11,12 +18,51 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from jobtable.embedded.storage.catalogue import READ_VERSION, Cache
-from jobtable.embedded.storage.files import Whereabouts, when_unlocked
+from jobtable.embedded.storage.database_files import Whereabouts, when_unlocked
 from jobtable.embedded.storage.problems import is_locked, is_missing_table, table_not_found, unavailable
-from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
-from jobtable.embedded.storage.wal import WalBound
+from jobtable.embedded.storage.views import Transaction
 from jobtable.errors import RequestError, StorageError, request_error
+
+_LARGEST_WAL = 32 * 1024 * 1024
+_WAL_STEP = 16 * 1024 * 1024
+_SECONDS_BETWEEN_WAL_LOOKS = 0.05
+_LONGEST_WAIT_MS = 100
+
+
+class WalBound:
+    """Looks at the log after commits, and restarts it when it has become too long."""
+
+    def __init__(
+        self,
+        path: str,
+        largest: int = _LARGEST_WAL,
+        step: int = _WAL_STEP,
+        look_seconds: float = _SECONDS_BETWEEN_WAL_LOOKS,
+    ) -> None:
+        self._path = path + "-wal"
+        self._largest = self._next_attempt = largest
+        self._step = step
+        self._look_seconds = look_seconds
+        self.next_look = 0.0
+        """When it is time for a look, by the clock that `restart_if_long` is told."""
+
+    def restart_if_long(self, connection: sqlite3.Connection, now: float) -> None:
+        """Restart the log if it is too long; waits a tenth of a second at most, and tries again when it has grown."""
+        self.next_look = now + self._look_seconds
+        size = os.stat(self._path).st_size
+        if size >= self._next_attempt:
+            self._restart(connection, size)
+
+    def _restart(self, connection: sqlite3.Connection, size: int) -> None:
+        (before,) = connection.execute("PRAGMA busy_timeout").fetchone()
+        connection.execute(f"PRAGMA busy_timeout = {_LONGEST_WAIT_MS}")
+        try:
+            (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {before}")
+        self._next_attempt = size + self._step if is_busy else self._largest
+
 
 T = TypeVar("T")
 

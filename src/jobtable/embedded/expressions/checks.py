@@ -1,0 +1,428 @@
+"""Checks beyond the grammar: of an expression's text alone, and of its operands and functions with a request's values.
+
+None of them looks at an item. A Check gets the values of the request and raises InvalidExpression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from jobtable.embedded.expressions import grammar
+from jobtable.embedded.expressions.grammar import (
+    ConditionNode,
+    Function,
+    Junction,
+    Operand,
+    PathOperand,
+    Sum,
+    Test,
+    UpdateNode,
+    ValueOperand,
+)
+from jobtable.embedded.expressions.paths import MAX_INDEX, InvalidExpression, Path, shown
+from jobtable.embedded.expressions.placeholders import MOST_TREES
+from jobtable.embedded.values import compare
+from jobtable.store.backend import AttributeValue
+from jobtable.store.sizes import value_size
+
+RESERVED_WORDS = frozenset(
+    """
+    ABORT ABSOLUTE ACTION ADD AFTER AGENT AGGREGATE ALL ALLOCATE ALTER ANALYZE AND ANY ARCHIVE ARE ARRAY AS ASC ASCII
+    ASENSITIVE ASSERTION ASYMMETRIC AT ATOMIC ATTACH ATTRIBUTE AUTH AUTHORIZATION AUTHORIZE AUTO AVG BACK BACKUP BASE
+    BATCH BEFORE BEGIN BETWEEN BIGINT BINARY BIT BLOB BLOCK BOOLEAN BOTH BREADTH BUCKET BULK BY BYTE CALL CALLED CALLING
+    CAPACITY CASCADE CASCADED CASE CAST CATALOG CHAR CHARACTER CHECK CLASS CLOB CLOSE CLUSTER CLUSTERED CLUSTERING
+    CLUSTERS COALESCE COLLATE COLLATION COLLECTION COLUMN COLUMNS COMBINE COMMENT COMMIT COMPACT COMPILE COMPRESS
+    CONDITION CONFLICT CONNECT CONNECTION CONSISTENCY CONSISTENT CONSTRAINT CONSTRAINTS CONSTRUCTOR CONSUMED CONTINUE
+    CONVERT COPY CORRESPONDING COUNT COUNTER CREATE CROSS CUBE CURRENT CURSOR CYCLE DATA DATABASE DATE DATETIME DAY
+    DEALLOCATE DEC DECIMAL DECLARE DEFAULT DEFERRABLE DEFERRED DEFINE DEFINED DEFINITION DELETE DELIMITED DEPTH DEREF
+    DESC DESCRIBE DESCRIPTOR DETACH DETERMINISTIC DIAGNOSTICS DIRECTORIES DISABLE DISCONNECT DISTINCT DISTRIBUTE DO
+    DOMAIN DOUBLE DROP DUMP DURATION DYNAMIC EACH ELEMENT ELSE ELSEIF EMPTY ENABLE END EQUAL EQUALS ERROR ESCAPE ESCAPED
+    EVAL EVALUATE EXCEEDED EXCEPT EXCEPTION EXCEPTIONS EXCLUSIVE EXEC EXECUTE EXISTS EXIT EXPLAIN EXPLODE EXPORT
+    EXPRESSION EXTENDED EXTERNAL EXTRACT FAIL FALSE FAMILY FETCH FIELDS FILE FILTER FILTERING FINAL FINISH FIRST FIXED
+    FLATTERN FLOAT FOR FORCE FOREIGN FORMAT FORWARD FOUND FREE FROM FULL FUNCTION FUNCTIONS GENERAL GENERATE GET GLOB
+    GLOBAL GO GOTO GRANT GREATER GROUP GROUPING HANDLER HASH HAVE HAVING HEAP HIDDEN HOLD HOUR IDENTIFIED IDENTITY IF
+    IGNORE IMMEDIATE IMPORT IN INCLUDING INCLUSIVE INCREMENT INCREMENTAL INDEX INDEXED INDEXES INDICATOR INFINITE
+    INITIALLY INLINE INNER INNTER INOUT INPUT INSENSITIVE INSERT INSTEAD INT INTEGER INTERSECT INTERVAL INTO INVALIDATE
+    IS ISOLATION ITEM ITEMS ITERATE JOIN KEY KEYS LAG LANGUAGE LARGE LAST LATERAL LEAD LEADING LEAVE LEFT LENGTH LESS
+    LEVEL LIKE LIMIT LIMITED LINES LIST LOAD LOCAL LOCALTIME LOCALTIMESTAMP LOCATION LOCATOR LOCK LOCKS LOG LOGED LONG
+    LOOP LOWER MAP MATCH MATERIALIZED MAX MAXLEN MEMBER MERGE METHOD METRICS MIN MINUS MINUTE MISSING MOD MODE MODIFIES
+    MODIFY MODULE MONTH MULTI MULTISET NAME NAMES NATIONAL NATURAL NCHAR NCLOB NEW NEXT NO NONE NOT NULL NULLIF NUMBER
+    NUMERIC OBJECT OF OFFLINE OFFSET OLD ON ONLINE ONLY OPAQUE OPEN OPERATOR OPTION OR ORDER ORDINALITY OTHER OTHERS OUT
+    OUTER OUTPUT OVER OVERLAPS OVERRIDE OWNER PAD PARALLEL PARAMETER PARAMETERS PARTIAL PARTITION PARTITIONED PARTITIONS
+    PATH PERCENT PERCENTILE PERMISSION PERMISSIONS PIPE PIPELINED PLAN POOL POSITION PRECISION PREPARE PRESERVE PRIMARY
+    PRIOR PRIVATE PRIVILEGES PROCEDURE PROCESSED PROJECT PROJECTION PROPERTY PROVISIONING PUBLIC PUT QUERY QUIT QUORUM
+    RAISE RANDOM RANGE RANK RAW READ READS REAL REBUILD RECORD RECURSIVE REDUCE REF REFERENCE REFERENCES REFERENCING
+    REGEXP REGION REINDEX RELATIVE RELEASE REMAINDER RENAME REPEAT REPLACE REQUEST RESET RESIGNAL RESOURCE RESPONSE
+    RESTORE RESTRICT RESULT RETURN RETURNING RETURNS REVERSE REVOKE RIGHT ROLE ROLES ROLLBACK ROLLUP ROUTINE ROW ROWS
+    RULE RULES SAMPLE SATISFIES SAVE SAVEPOINT SCAN SCHEMA SCOPE SCROLL SEARCH SECOND SECTION SEGMENT SEGMENTS SELECT
+    SELF SEMI SENSITIVE SEPARATE SEQUENCE SERIALIZABLE SESSION SET SETS SHARD SHARE SHARED SHORT SHOW SIGNAL SIMILAR
+    SIZE SKEWED SMALLINT SNAPSHOT SOME SOURCE SPACE SPACES SPARSE SPECIFIC SPECIFICTYPE SPLIT SQL SQLCODE SQLERROR
+    SQLEXCEPTION SQLSTATE SQLWARNING START STATE STATIC STATUS STORAGE STORE STORED STREAM STRING STRUCT STYLE SUB
+    SUBMULTISET SUBPARTITION SUBSTRING SUBTYPE SUM SUPER SYMMETRIC SYNONYM SYSTEM TABLE TABLESAMPLE TEMP TEMPORARY
+    TERMINATED TEXT THAN THEN THROUGHPUT TIME TIMESTAMP TIMEZONE TINYINT TO TOKEN TOTAL TOUCH TRAILING TRANSACTION
+    TRANSFORM TRANSLATE TRANSLATION TREAT TRIGGER TRIM TRUE TRUNCATE TTL TUPLE TYPE UNDER UNDO UNION UNIQUE UNIT UNKNOWN
+    UNLOGGED UNNEST UNPROCESSED UNSIGNED UNTIL UPDATE UPPER URL USAGE USE USER USERS USING UUID VACUUM VALUE VALUED
+    VALUES VARCHAR VARIABLE VARIANCE VARINT VARYING VIEW VIEWS VIRTUAL VOID WAIT WHEN WHENEVER WHERE WHILE WINDOW WITH
+    WITHIN WITHOUT WORK WRAPPED WRITE YEAR ZONE
+    """.split()  # noqa: SIM905  # 573 words read better as text than as a list of literals
+)
+"""All 573 of them, in upper case; DynamoDB compares without regard to case."""
+
+
+CONDITION_FUNCTIONS = frozenset(
+    {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"}
+)
+UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
+MAX_OPERATORS = 300
+_ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
+# DynamoDB counts no further than to the first one that is too many.
+TOO_MANY = f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}"
+
+ConditionPart: TypeAlias = ConditionNode | Operand
+
+
+class TooManyOperators(InvalidExpression):
+    """A condition has too many operators.
+
+    DynamoDB counts each operator when it has checked it and its operands, and so tells a fault of those up to the one
+    that is too many instead. `counted` has them, in that order.
+    """
+
+    def __init__(self, counted: list[ConditionPart]) -> None:
+        super().__init__(TOO_MANY)
+        self.counted = counted
+
+
+@lru_cache(maxsize=MOST_TREES)
+def checked_condition(text: str) -> ConditionNode:
+    """The tree of a condition whose names, functions and indexes may stand where they stand."""
+    node = grammar.parse_condition(text)
+    check_condition(node)
+    return node
+
+
+def check_condition(node: ConditionNode) -> None:
+    """InvalidExpression if a name, function or index may not stand where it stands; TooManyOperators."""
+    if _operators_of_condition(node) > MAX_OPERATORS:
+        raise TooManyOperators(_counted(node))
+
+
+@lru_cache(maxsize=MOST_TREES)
+def checked_update(text: str) -> UpdateNode:
+    """The tree of an update whose names, functions, indexes and sections may stand where they stand.
+
+    It may have too many operators, which is told among the faults of its operands.
+    """
+    node = grammar.parse_update(text)
+    _operators_of_update(node)
+    return node
+
+
+def check_update(node: UpdateNode) -> None:
+    """InvalidExpression if a name, function, index or section may not stand where it stands, or there are too many."""
+    if _operators_of_update(node) > MAX_OPERATORS:
+        raise InvalidExpression(TOO_MANY)
+
+
+@lru_cache(maxsize=MOST_TREES)
+def checked_projection(text: str) -> tuple[Path, ...]:
+    """The paths of a projection, whose names and indexes are allowed."""
+    paths = grammar.parse_projection(text)
+    for path in paths:
+        check_path(path)
+    return paths
+
+
+def check_path(path: Path) -> None:
+    """InvalidExpression for a reserved word, or an index out of range."""
+    for part in path:
+        if isinstance(part, int):
+            if part > MAX_INDEX:
+                raise InvalidExpression(f"List index is not within the allowable range; index: [{part}]")
+        elif part.upper() in RESERVED_WORDS:
+            raise InvalidExpression(f"Attribute name is a reserved keyword; reserved keyword: {part}")
+
+
+def _operators_of_condition(node: ConditionNode) -> int:
+    """How many operators and functions a condition has, which are all allowed where they stand."""
+    operators = 0
+    waiting: list[tuple[ConditionPart, bool]] = [(node, False)]
+    while waiting:  # no recursion: only what is counted here is known not to be nested too deeply for it
+        part, is_operand = waiting.pop()
+        if isinstance(part, PathOperand):
+            check_path(part.path)
+        elif isinstance(part, Function):
+            _check_function_name(part.name, UPDATE_FUNCTIONS, "a condition")
+            if is_operand != (part.name == "size"):
+                raise _misplaced(part)
+        waiting += ((inner, not isinstance(part, Junction)) for inner in reversed(_inside(part)))
+        operators += _is_operator(part)
+    return operators
+
+
+def _counted(node: ConditionNode) -> list[ConditionPart]:
+    """The parts of a condition up to the operator that is one too many, each as large as it can be."""
+    operators = _operators_inside(node)
+    counted: list[ConditionPart] = []
+    left = MAX_OPERATORS + 1
+    next_parts: tuple[ConditionPart, ...] = (node,)
+    while left:
+        for part in next_parts:
+            if operators[id(part)] > left:
+                next_parts = _inside(part)
+                break
+            counted.append(part)
+            left -= operators[id(part)]
+            if not left:
+                break
+    return counted
+
+
+def _operators_inside(node: ConditionNode) -> dict[int, int]:
+    """How many operators each part of a condition has with itself, by its id()."""
+    parts: list[ConditionPart] = [node]
+    for part in parts:  # which grows meanwhile: what has too many operators may be nested too deeply for recursion
+        parts += _inside(part)
+    operators: dict[int, int] = {}
+    for part in reversed(parts):
+        operators[id(part)] = _is_operator(part) + sum(operators[id(inner)] for inner in _inside(part))
+    return operators
+
+
+def _inside(part: ConditionPart) -> tuple[ConditionPart, ...]:
+    if isinstance(part, Function):
+        return part.arguments
+    if isinstance(part, Test):
+        return part.operands
+    return part.conditions if isinstance(part, Junction) else ()
+
+
+def _is_operator(part: ConditionPart) -> bool:
+    return isinstance(part, (Function, Test, Junction))
+
+
+def _operators_of_update(node: UpdateNode) -> int:
+    """The same for an update."""
+    operators = 0
+    for action in node.actions:
+        check_path(action.path)
+        if action.value is not None:
+            operators += _operators_of_value(action.value)
+    if node.repeated is not None:
+        raise InvalidExpression(f'The "{node.repeated}" section can only be used once in an update expression;')
+    return operators
+
+
+def _operators_of_value(node: Operand | Sum) -> int:
+    """The same for a value of an update: list_append must not stand in a sum or a function."""
+    operators = 0
+    waiting: list[tuple[Operand | Sum, bool]] = [(node, False)]
+    while waiting:
+        part, is_inside = waiting.pop()
+        if isinstance(part, PathOperand):
+            check_path(part.path)
+        elif isinstance(part, Function):
+            _check_function_name(part.name, CONDITION_FUNCTIONS | {"size"}, "an update")
+            if is_inside and part.name == "list_append":
+                raise _misplaced(part)
+            waiting += ((argument, True) for argument in reversed(part.arguments))
+        elif isinstance(part, Sum):
+            waiting += ((operand, True) for operand in reversed(part.operands))
+        operators += isinstance(part, (Function, Sum))
+    return operators
+
+
+def _check_function_name(name: str, forbidden: frozenset[str], place: str) -> None:
+    if name not in _ALL_FUNCTIONS:
+        raise InvalidExpression(f"Invalid function name; function: {name}")
+    if name in forbidden:
+        raise InvalidExpression(f"The function is not allowed in {place} expression; function: {name}")
+
+
+def _misplaced(node: Function) -> InvalidExpression:
+    return InvalidExpression(f"The function is not allowed to be used this way in an expression; function: {node.name}")
+
+
+Check: TypeAlias = Callable[[Mapping[str, AttributeValue]], None]
+
+ORDERED_TYPES = frozenset({"S", "N", "B"})
+_ARGUMENT_TYPES = {
+    "begins_with": frozenset({"S", "B"}),
+    "size": frozenset({"S", "B", "SS", "NS", "BS", "L", "M"}),
+    "list_append": frozenset({"L"}),
+}
+_STRING = frozenset({"S"})
+_ALL_TYPES = ("N", "BS", "L", "B", "NULL", "M", "S", "SS", "NS", "BOOL")
+_ARITY = {
+    "attribute_exists": 1,
+    "attribute_not_exists": 1,
+    "size": 1,
+    "attribute_type": 2,
+    "begins_with": 2,
+    "contains": 2,
+    "if_not_exists": 2,
+    "list_append": 2,
+}
+_NEEDS_PATH = frozenset({"attribute_exists", "attribute_not_exists", "if_not_exists"})
+_ORDERING = frozenset({"<", "<=", ">", ">=", "BETWEEN"})
+
+
+def always(reason: str) -> Check:
+    """A fault whatever the values are."""
+
+    def check(values: Mapping[str, AttributeValue]) -> None:
+        raise InvalidExpression(reason)
+
+    return check
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """The request must have a value of this name."""
+
+    name: str
+
+    def __call__(self, values: Mapping[str, AttributeValue]) -> None:
+        if self.name not in values:
+            raise InvalidExpression(
+                f"An expression attribute value used in expression is not defined; attribute value: {self.name}"
+            )
+
+
+class Checks:
+    """The checks of one expression, in the order in which DynamoDB reports faults."""
+
+    __slots__ = ("_all", "_needed", "_others")
+
+    def __init__(self, checks: Iterable[Check]) -> None:
+        self._all = tuple(checks)
+        self._needed = frozenset(check.name for check in self._all if isinstance(check, Defined))
+        self._others = tuple(check for check in self._all if not isinstance(check, Defined))
+
+    def run(self, values: Mapping[str, AttributeValue]) -> None:
+        """InvalidExpression for the first fault. Mostly all values are defined, which is one question."""
+        for check in self._others if self._needed <= values.keys() else self._all:
+            check(values)
+
+
+def not_distinct(operator: str, path: Path) -> Check:
+    """The fault of an operator whose first operand comes again."""
+    return always(
+        "The first operand must be distinct from the remaining operands for this operator or function; "
+        f"operator: {operator}, first operand: {shown(path)}"
+    )
+
+
+def path_of(operand: Operand, names: Mapping[str, str]) -> Path | None:
+    """The path of an operand that is one; a placeholder that is not defined stays."""
+    if not isinstance(operand, PathOperand):
+        return None
+    return tuple(names.get(part, part) if isinstance(part, str) else part for part in operand.path)
+
+
+def of_test(operator: str, operands: tuple[Operand, ...]) -> list[Check]:
+    """IN takes up to 100 choices; only strings, numbers and binary values have an order."""
+    if operator == "IN" and len(operands) > 101:
+        return [always(f"The IN operator is provided with too many operands; number of operands: {len(operands) - 1}")]
+    if operator not in _ORDERING:
+        return []
+    return [of_type(operator, operand.name, ORDERED_TYPES) for operand in operands if isinstance(operand, ValueOperand)]
+
+
+def of_bounds(low: Operand, high: Operand) -> list[Check]:
+    """Two bounds that are values must be of one type and in order."""
+    if not (isinstance(low, ValueOperand) and isinstance(high, ValueOperand)):
+        return []
+    low_name, high_name = low.name, high.name
+
+    def check(values: Mapping[str, AttributeValue]) -> None:
+        lower, upper = values[low_name], values[high_name]
+        order = compare(lower, upper)
+        if order is None or order > 0:
+            need = "same data type for lower and upper bounds"
+            if order is not None:
+                need = "upper bound to be greater than or equal to lower bound"
+            raise InvalidExpression(
+                f"The BETWEEN operator requires {need}; lower bound operand: {_shown_value(lower)}, "
+                f"upper bound operand: {_shown_value(upper)}"
+            )
+
+    return [check]
+
+
+def has_wrong_arity(node: Function) -> bool:
+    """Whether a function has more or fewer operands than it takes."""
+    return len(node.arguments) != _ARITY[node.name]
+
+
+def of_function(node: Function) -> list[Check]:
+    """The number and the types of a function's operands."""
+    name, arguments = node.name, node.arguments
+    if has_wrong_arity(node):
+        return [
+            always(
+                "Incorrect number of operands for operator or function; "
+                f"operator or function: {name}, number of operands: {len(arguments)}"
+            )
+        ]
+    if name in _NEEDS_PATH:
+        if isinstance(arguments[0], PathOperand):
+            return []
+        return [always(f"Operator or function requires a document path; operator or function: {name}")]
+    if name == "attribute_type":
+        return _of_attribute_type(arguments[1])
+    if name == "contains":
+        return []
+    return [found for argument in arguments for found in _of_argument(name, argument, _ARGUMENT_TYPES[name])]
+
+
+def _of_argument(function: str, argument: Operand, allowed: frozenset[str]) -> list[Check]:
+    if isinstance(argument, ValueOperand):
+        return [of_type(function, argument.name, allowed)]
+    if isinstance(argument, Function) and argument.name == "size":
+        return [always(_wrong_type(function, "N"))]
+    return []
+
+
+def _of_attribute_type(argument: Operand) -> list[Check]:
+    if isinstance(argument, PathOperand):
+        return [always(_wrong_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"))]
+    if isinstance(argument, Function):
+        return [always(_wrong_type("attribute_type", "N"))]
+    name = argument.name
+
+    def check(values: Mapping[str, AttributeValue]) -> None:
+        wanted = values[name]["S"]
+        if wanted not in _ALL_TYPES:
+            raise InvalidExpression(
+                f"Invalid attribute type name found; type: {wanted}, valid types: {{{','.join(_ALL_TYPES)}}}"
+            )
+
+    return [of_type("attribute_type", name, _STRING), check]
+
+
+def of_type(operator: str, name: str, allowed: frozenset[str]) -> Check:
+    """The value of this name must be of an allowed type."""
+
+    def check(values: Mapping[str, AttributeValue]) -> None:
+        for found in values[name]:
+            if found not in allowed:
+                raise InvalidExpression(_wrong_type(operator, found))
+
+    return check
+
+
+def _wrong_type(operator: str, found: str) -> str:
+    """The fault of an operand that an operator or function does not take."""
+    return f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {found}"
+
+
+def _shown_value(value: AttributeValue) -> str:
+    [(kind, content)] = value.items()
+    if kind == "B":  # DynamoDB shows how Java holds it
+        length = value_size(value)
+        content = f"java.nio.HeapByteBuffer[pos=0 lim={length} cap={length}]"
+    return f"AttributeValue: {{{kind}:{content}}}"

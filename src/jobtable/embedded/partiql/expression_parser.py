@@ -1,0 +1,335 @@
+"""Reads what statements are made of, by this grammar: conditions, sums, values and paths.
+
+or         = and {OR and}                  and = not {AND not}           not = NOT not | comparison
+comparison = sum {(= | <> | != | < | <= | > | >=) sum | [NOT] BETWEEN sum AND sum | [NOT] IN choices | IS [NOT] type}
+choices    = ( or {, or} ) | sum
+sum        = operand {(+ | -) operand}
+operand    = 'text' | number | true | false | null | MISSING | ? | [ ... ] | << ... >> | { ... } | path | ( or {, or} )
+           | name ( [or {, or}] ) | - operand | + operand
+"""
+
+from __future__ import annotations
+
+from jobtable.embedded.expressions.paths import MAX_INDEX, Path
+from jobtable.embedded.partiql.syntax import (
+    OPERATORS,
+    BagOf,
+    Call,
+    Constant,
+    ListOf,
+    Missing,
+    Node,
+    Operation,
+    Parameter,
+    Reference,
+    Token,
+    TupleOf,
+    malformed,
+    no_operand,
+    tokens_of,
+    unexpected,
+)
+from jobtable.errors import RequestRefused
+
+_DEEPEST = 50
+"""Levels of parentheses, lists and the like. Values may have fewer, and conditions that people write have fewer."""
+_COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_TYPE_NAMES = {
+    **{name: name for name in ("MISSING", "NULL", "BOOLEAN", "BLOB", "STRING", "NUMERIC", "STRUCT", "TUPLE", "LIST")},
+    **{name: name for name in ("SMALLINT", "INT4", "INT8", "INTEGER", "FLOAT", "REAL", "DECIMAL", "TIMESTAMP")},
+    **{name: name for name in ("CHARACTER", "SYMBOL", "CLOB", "SEXP", "BAG", "DATE", "TIME")},
+    "BOOL": "BOOLEAN",
+    "INT": "INTEGER",
+    "DEC": "DECIMAL",
+    "CHAR": "CHARACTER",
+    "VARCHAR": "CHARACTER_VARYING",
+    "CHARACTER VARYING": "CHARACTER_VARYING",
+    "DOUBLE PRECISION": "DOUBLE_PRECISION",
+}
+"""The types that the language has, under their names in messages; only some of them are DynamoDB's."""
+_OTHER_OPERATORS = frozenset({"*", "/", "%", "||", "LIKE"})
+
+
+class Expressions:
+    """Reads what can stand inside of a statement, from the tokens that are left."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = tokens_of(text)
+        self._at = 0
+        self._depth = 0
+        self._role = "Condition"
+        self.parameters = 0
+
+    def token(self) -> Token:
+        """The next token."""
+        return self._tokens[self._at]
+
+    def kind(self) -> str:
+        """The kind of the next token."""
+        return self._tokens[self._at].kind
+
+    def next_kind(self) -> str:
+        """The kind of the token behind the next one."""
+        return self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
+
+    def take_count(self) -> bool:
+        """Read COUNT(*) if it comes next."""
+        is_next = [token.kind for token in self._tokens[self._at : self._at + 4]] == ["COUNT", "(", "*", ")"]
+        self._at += 4 * is_next
+        return is_next
+
+    def _expect_right_side(self) -> None:
+        if self.kind() == "end":
+            raise malformed("Missing right-hand side expression of infix operator")
+
+    def take(self, kind: str) -> bool:
+        """Read the next token if it is of that kind."""
+        is_next = self.kind() == kind
+        self._at += is_next
+        return is_next
+
+    def expect(self, kind: str) -> str:
+        """Read a token of that kind, and give its text."""
+        token = self.token()
+        if token.kind != kind:
+            raise unexpected(token)
+        self._at += 1
+        return token.text
+
+    def _deepen(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise RequestRefused(f"The statement is nested too deeply: it may have {_DEEPEST} levels at most")
+
+    def condition(self, role: str | None = None) -> Node:
+        """A condition, or the value of an update: which of them it is shows when it is translated."""
+        outer, self._role = self._role, role or self._role
+        node = self._junction("OR")
+        self._role = outer
+        return node
+
+    def _junction(self, operator: str) -> Node:
+        place = self.token().place
+        operands: list[Node] = []
+        while not operands or self.take(operator):
+            if operands:
+                self._expect_right_side()
+            operands.append(self._junction("AND") if operator == "OR" else self._not())
+        return operands[0] if len(operands) == 1 else Operation(operator, tuple(operands), place)
+
+    def _not(self) -> Node:
+        place = self.token().place
+        if not self.take("NOT"):
+            return self._comparison()
+        self._deepen()
+        negated = Operation("NOT", (self._not(),), place)
+        self._depth -= 1
+        return negated
+
+    def _comparison(self) -> Node:
+        node = self.sum()
+        before = self._depth
+        while True:
+            place = self.token().place
+            negates = self.kind() == "NOT" and self._tokens[self._at + 1].kind in ("BETWEEN", "IN", "LIKE")
+            self._at += negates
+            compared = self._compared(node)
+            if compared is None:
+                self._depth = before
+                return node
+            self._deepen()
+            node = Operation("NOT", (compared,), place) if negates else compared
+
+    def _compared(self, left: Node) -> Node | None:
+        """The test that the next tokens make of what stands before them, or None."""
+        token = self.token()
+        if token.kind in _OTHER_OPERATORS:
+            raise RequestRefused(f"Unsupported operator in {self._role} Expression. Operator: {token.kind.lower()}")
+        if token.kind == "." and self.next_kind() == "*":
+            place = self._tokens[self._at + 1].place
+            raise RequestRefused(f"Unpivot path component like a.*.b are not supported at {place}")
+        if token.kind in _COMPARATORS:
+            self._at += 1
+            self._expect_right_side()
+            return Operation(token.kind, (left, self.sum()), token.place)
+        if self.take("BETWEEN"):
+            self._expect_right_side()
+            low = self.sum()
+            self.expect("AND")
+            return Operation("BETWEEN", (left, low, self.sum()), token.place)
+        if self.take("IN"):
+            self._expect_right_side()
+            return Operation("IN", (left, *self._choices()), token.place)
+        if self.take("IS"):
+            return self._typed(left, token)
+        return None
+
+    def _choices(self) -> tuple[Node, ...]:
+        if self.take("("):
+            members = self._members(")")
+            if not members:
+                raise unexpected(self._tokens[self._at - 1])
+            return members
+        node = self.sum()
+        if isinstance(node, (ListOf, BagOf)) and node.members:
+            return node.members
+        raise RequestRefused(
+            "IN operator must have a left hand argument of type Variable Reference and right hand argument of type Seq"
+            " with at least one member"
+        )
+
+    def _typed(self, left: Node, token: Token) -> Node:
+        negates = self.take("NOT")
+        test = Operation(f"IS {self._type_name()}", (left,), token.place)
+        return Operation("NOT", (test,), token.place) if negates else test
+
+    def _type_name(self) -> str:
+        words = self.token().text.upper()
+        if self.next_kind() in ("PRECISION", "VARYING"):
+            words, self._at = f"{words} {self.next_kind()}", self._at + 1
+        name = _TYPE_NAMES.get(words)
+        if name is None:
+            raise malformed("Expected type name")
+        self._at += 1
+        return name
+
+    def sum(self) -> Node:
+        """Operands with + and - between them, or one operand."""
+        node = self._operand()
+        before = self._depth
+        while self.kind() in ("+", "-"):
+            token = self.token()
+            self._at += 1
+            self._deepen()
+            self._expect_right_side()
+            node = Operation(token.kind, (node, self._operand()), token.place)
+        self._depth = before
+        return node
+
+    def _operand(self) -> Node:
+        token = self.token()
+        if token.kind in ("name", "@") and self._tokens[self._at + 1].kind != "(":
+            return Reference(self.path(), token.place)
+        self._deepen()
+        node = self._inner(token)
+        self._depth -= 1
+        return node
+
+    def _inner(self, token: Token) -> Node:
+        self._at += 1
+        match token.kind:
+            case "string" | "number" | "TRUE" | "FALSE" | "NULL":
+                return _constant(token)
+            case "MISSING":
+                return Missing(token.place)
+            case "?":
+                self.parameters += 1
+                return Parameter(self.parameters - 1, token.place)
+            case "[" | "<<" | "{" | "(":
+                return self._collection(token)
+            case "-" | "+":
+                return self._signed(token)
+            case "ion":
+                raise RequestRefused(f"Ion Literals are not supported at {token.place}")
+            case "CASE" if self.kind() == "WHEN":
+                raise RequestRefused(f"Unsupported token in expression: CASE at {token.place}")
+            case "SELECT":
+                raise RequestRefused(f"Unsupported token in expression: SELECT at {token.place}")
+            case _:
+                return self._call(token)
+
+    def _collection(self, token: Token) -> Node:
+        if token.kind == "[":
+            return ListOf(self._members("]"), token.place)
+        if token.kind == "<<":
+            return BagOf(self._members(">>"), token.place)
+        return self._tuple(token) if token.kind == "{" else self._parenthesised(token)
+
+    def _members(self, closing: str) -> tuple[Node, ...]:
+        members: list[Node] = []
+        if self.take(closing):
+            return ()
+        while not members or self.take(","):
+            members.append(self.condition())
+        self.expect(closing)
+        return tuple(members)
+
+    def _tuple(self, token: Token) -> TupleOf:
+        members: list[tuple[Node, Node]] = []
+        if not self.take("}"):
+            while not members or self.take(","):
+                name = self._operand()
+                self.expect(":")
+                members.append((name, self.condition()))
+            self.expect("}")
+        return TupleOf(tuple(members), token.place)
+
+    def _parenthesised(self, token: Token) -> Node:
+        members = self._members(")")
+        if not members:
+            raise unexpected(self._tokens[self._at - 1])
+        return members[0] if len(members) == 1 else ListOf(members, token.place)
+
+    def _signed(self, token: Token) -> Node:
+        node = self._operand()
+        if isinstance(node, Constant) and node.kind == "N":
+            number = str(node.content)
+            if token.kind == "-":
+                number = number[1:] if number.startswith("-") else f"-{number}"
+            return Constant("N", number, node.place)
+        return Operation(token.kind, (node,), token.place)
+
+    def _call(self, token: Token) -> Call:
+        """A function. Names of some are keywords (size, exists): a parenthesis behind a word makes it a call."""
+        is_word = token.kind == "name" or token.text.upper() == token.kind
+        if not is_word or token.kind in OPERATORS or not self.take("("):
+            raise no_operand(token)
+        return Call(token.text.lower(), self._members(")"), token.place)
+
+    def path(self) -> Path:
+        """A path of names and indexes, as an item has it."""
+        self.take("@")
+        parts: list[str | int] = [self._filled(self.expect("name"))]
+        while True:
+            if self.kind() == "." and self.next_kind() != "*":
+                self._at += 1
+                parts.append(self.dotted_name())
+            elif self.take("["):
+                parts.append(self._step())
+                self.expect("]")
+            else:
+                return tuple(parts)
+
+    def dotted_name(self) -> str:
+        """The name behind a dot."""
+        if self.kind() != "name":
+            raise malformed("Invalid path dot component")
+        return self._filled(self.expect("name"))
+
+    def _filled(self, name: str) -> str:
+        if not name:
+            raise RequestRefused("Path component cannot be an empty string")
+        return name
+
+    def _step(self) -> str | int:
+        is_negative = self.take("-")
+        step = self.token()
+        self._at += 1
+        if step.kind in ("string", "name") and step.text and not is_negative:
+            return step.text
+        if step.kind == "*" and not is_negative:
+            raise RequestRefused(f"Wildcard path component like a[*].b are not supported at {step.place}")
+        if step.kind != "number" or not step.text.isdigit():
+            raise RequestRefused(f"Unexpected path component at {step.place}")
+        index = -int(step.text) if is_negative else int(step.text)
+        if not 0 <= index <= MAX_INDEX:
+            raise RequestRefused(f"List index is not within the allowable range; index: [{index}] at {step.place}")
+        return index
+
+
+def _constant(token: Token) -> Constant:
+    if token.kind == "string":
+        return Constant("S", token.text, token.place)
+    if token.kind == "number":
+        return Constant("N", token.text, token.place)
+    return Constant("NULL" if token.kind == "NULL" else "BOOL", token.kind != "FALSE", token.place)

@@ -1,0 +1,297 @@
+"""INSERT, UPDATE, DELETE and EXISTS: each is one write of one item, whose key the statement gives by equality."""
+
+from __future__ import annotations
+
+from jobtable.embedded.expressions import Condition, Update, checks
+from jobtable.embedded.expressions.grammar import (
+    Action,
+    ConditionNode,
+    Function,
+    Junction,
+    Operand,
+    PathOperand,
+    Sum,
+    UpdateNode,
+)
+from jobtable.embedded.expressions.paths import InvalidExpression
+from jobtable.embedded.expressions.updates import UpdateProgram, program_of_update
+from jobtable.embedded.key_checks import SchemaMismatch, key_position, refuse_nested_keys
+from jobtable.embedded.partiql.conditions import (
+    FUNCTIONS,
+    compiled,
+    condition_tree,
+    conjunction,
+    conjuncts,
+    equality,
+    unrecognised,
+)
+from jobtable.embedded.partiql.syntax import (
+    Assignment,
+    Call,
+    DeleteStatement,
+    ExistsStatement,
+    InsertStatement,
+    Missing,
+    Node,
+    Operation,
+    Reference,
+    Removal,
+    Returned,
+    SelectStatement,
+    Statement,
+    TableReference,
+    UpdateStatement,
+)
+from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.request_checks import Tables, find_table, name_faults
+from jobtable.embedded.storage import NO_ITEM
+from jobtable.embedded.table_schema import TableSchema
+from jobtable.embedded.writes import Kind, Write, put_of, refuse_unfit_update, returns_item, valid_item
+from jobtable.errors import DuplicateItem, RequestRefused
+from jobtable.store.backend import Item, Request
+
+_CHANGES_OF_SETS = frozenset({"set_add", "set_delete"})
+_SETS = frozenset({"SS", "NS", "BS"})
+
+
+def update_program(changes: tuple[Assignment | Removal, ...], terms: Terms) -> tuple[UpdateProgram, Update]:
+    """What the changes do to an item, or RequestRefused."""
+    # Here DynamoDB goes through the changes from the first to the last, in UpdateExpression the other way round.
+    node = UpdateNode(tuple(_action(change, terms) for change in changes)[::-1], None)
+    try:
+        checks.check_update(node)
+        program = program_of_update(node, terms.names)
+        program.checks.run(terms.values)
+    except InvalidExpression as error:
+        raise RequestRefused(str(error)) from error
+    return program, Update(program, terms.values)
+
+
+def _action(change: Assignment | Removal, terms: Terms) -> Action:
+    path = terms.path(change.path)
+    if isinstance(change, Removal):
+        return Action("REMOVE", path, None)
+    value = change.value
+    if isinstance(value, Call) and value.name in _CHANGES_OF_SETS:
+        return _change_of_set(change, value, terms)
+    return Action("SET", path, _sum(value, terms))
+
+
+def _change_of_set(change: Assignment, call: Call, terms: Terms) -> Action:
+    shown = call.name.upper()
+    if len(call.arguments) != 2:
+        raise RequestRefused(f"{shown} must have exactly two arguments at {call.place}")
+    first, second = call.arguments
+    if not isinstance(first, Reference) or first.path != change.path:
+        raise RequestRefused(f"The first argument to {shown} must equal the assignment value at {call.place}")
+    operand = None if isinstance(second, (Reference, Call, Operation)) else terms.operand(second)
+    if operand is None or _SETS.isdisjoint(terms.values[operand.name]):
+        raise RequestRefused(f"The second argument to {shown} must be a value with type SET at {first.place}")
+    return Action("ADD" if call.name == "set_add" else "DELETE", terms.path(change.path), operand)
+
+
+def _sum(node: Node, terms: Terms) -> Operand | Sum:
+    if not isinstance(node, Operation):
+        return _operand(node, terms)
+    if node.operator not in ("+", "-"):
+        raise _unsupported(node.operator)
+    if len(node.operands) != 2:
+        raise RequestRefused(
+            "Incorrect number of operands for operator or function; operator or function:"
+            f" {node.operator}, number of operands: 1"
+        )
+    left, right = node.operands
+    return Sum(node.operator, (_sum(left, terms), _sum(right, terms)))
+
+
+def _operand(node: Node, terms: Terms) -> Operand:
+    match node:
+        case Reference(path):
+            return terms.reference(path)
+        case Call(name, arguments):
+            if name not in FUNCTIONS:
+                raise unrecognised(node)
+            return Function(name, tuple(_operand(argument, terms) for argument in arguments))
+        case Missing():
+            raise RequestRefused("MISSING must be compared using IS operator")
+        case Operation(operator) if operator not in ("+", "-"):
+            raise _unsupported(operator)
+        case Operation(operator):
+            raise RequestRefused(f"An operator cannot stand in a function of an update. Operator: {operator}")
+        case _:
+            return terms.operand(node)
+
+
+def _unsupported(operator: str) -> RequestRefused:
+    if operator.startswith("IS "):
+        return RequestRefused("IS operator is not supported in update expressions")
+    return RequestRefused(f"Unsupported operator in Update Expression. Operator: {operator.lower()}")
+
+
+_NO_KEY = "Where clause does not contain a mandatory equality on all key attributes"
+
+
+def duplicate_key() -> DuplicateItem:
+    """The error for an INSERT that found an item under its key."""
+    return DuplicateItem("Duplicate primary key exists in table")
+
+
+def returned_by(statement: Statement) -> Returned | None:
+    """What a statement wants to get back."""
+    return statement.returned if isinstance(statement, (UpdateStatement, DeleteStatement)) else None
+
+
+def table_of(tables: Tables, source: TableReference) -> TableSchema:
+    """The table that a statement names, or RequestRefused if that is no name; TableNotFound if there is none."""
+    if name_faults(source.table):
+        raise RequestRefused(
+            "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."
+        )
+    return find_table(tables, source.table)
+
+
+def prepare_write(
+    tables: Tables,
+    statement: InsertStatement | UpdateStatement | DeleteStatement | ExistsStatement,
+    terms: Terms,
+    request: Request,
+) -> Write:
+    """The write that a statement asks for, or RequestRefused. `request` says what is wanted if it may not happen."""
+    match statement:
+        case InsertStatement():
+            return _insert(tables, statement, terms, request)
+        case UpdateStatement():
+            return _update(tables, statement, terms, request)
+        case DeleteStatement():
+            return _delete(tables, statement, terms, request)
+        case ExistsStatement(select):
+            return _check(tables, select, terms, request)
+
+
+def _insert(tables: Tables, statement: InsertStatement, terms: Terms, request: Request) -> Write:
+    if statement.source.index is not None:
+        raise RequestRefused("FROM clause may only contain a single table name in data manipulation statements")
+    item, size = valid_item(terms.item(statement.item))
+    table = table_of(tables, statement.source)
+    for attribute in table.key:
+        if attribute.name not in item:
+            raise SchemaMismatch(f"Key attribute should be present in the item: Key {attribute.name}")
+    _check_key_types(table, item)
+    condition = compiled(Function("attribute_not_exists", (_partition(table, terms),)), terms, table)
+    return put_of(table, item, size, condition, is_item_returned=returns_item(request))
+
+
+def _update(tables: Tables, statement: UpdateStatement, terms: Terms, request: Request) -> Write:
+    _refuse_index(statement.source)
+    program, update = update_program(statement.changes, terms)
+    tree = None if statement.where is None else condition_tree(statement.where, terms)
+    table = table_of(tables, statement.source)
+    key, rest = _single_key(table, tree, terms)
+    position = key_position(table, key)
+    refuse_unfit_update(table, key, update)
+    refuse_nested_keys(table, program.nested_names)
+    exists = Function("attribute_exists", (_partition(table, terms),))
+    condition = compiled(conjunction(exists, rest) or exists, terms, table)
+    return Write("update", table, position, key, NO_ITEM, terms.values_size, condition, update, returns_item(request))
+
+
+def _delete(tables: Tables, statement: DeleteStatement, terms: Terms, request: Request) -> Write:
+    """A condition that does not hold refuses the deletion of an item, but not that of nothing."""
+    if statement.returned not in (None, "ALL_OLD"):
+        which, when = statement.returned.replace("UPDATED", "MODIFIED").split("_")
+        raise RequestRefused(
+            f"Invalid returning clause: RETURNING {which} {when} *. Only RETURNING ALL OLD * is allowed in DELETE"
+            " statements."
+        )
+    _refuse_index(statement.source)
+    tree = None if statement.where is None else condition_tree(statement.where, terms)
+    table = table_of(tables, statement.source)
+    key, rest = _single_key(table, tree, terms)
+    condition = None
+    if rest is not None:
+        is_gone = Function("attribute_not_exists", (_partition(table, terms),))
+        condition = compiled(Junction("OR", (is_gone, rest)), terms, table)
+    return _keyed("delete", table, key, terms, condition, request)
+
+
+def _check(tables: Tables, select: SelectStatement, terms: Terms, request: Request) -> Write:
+    table = table_of(tables, select.source)
+    found = None if select.source.index else find_single_key(table, select.where, terms)
+    if found is None or found[1] is None:
+        raise RequestRefused("EXISTS() must contain a single item read with additional condition")
+    key, rest = found
+    exists = Function("attribute_exists", (_partition(table, terms),))
+    condition = compiled(conjunction(exists, rest) or exists, terms, table)
+    return _keyed("check", table, key, terms, condition, request)
+
+
+def _keyed(
+    kind: Kind, table: TableSchema, key: Item, terms: Terms, condition: Condition | None, request: Request
+) -> Write:
+    position = key_position(table, key)
+    return Write(kind, table, position, key, NO_ITEM, terms.values_size, condition, None, returns_item(request))
+
+
+def _partition(table: TableSchema, terms: Terms) -> Operand:
+    """The attribute that every item of the table has."""
+    partition: PathOperand = terms.reference((table.partition.name,))
+    return partition
+
+
+def _refuse_index(source: TableReference) -> None:
+    if source.index is not None:
+        raise RequestRefused("This operation is not supported on an index")
+
+
+def find_single_key(table: TableSchema, where: Node | None, terms: Terms) -> tuple[Item, ConditionNode | None] | None:
+    """The key that a SELECT says by equality, and what it says besides; None if it says no whole key, or several."""
+    if where is None:
+        return None
+    key, rest, others = _equalities(table, condition_tree(where, terms), terms)
+    if others or len(key) < len(table.key):
+        return None
+    _check_key_types(table, key)
+    return key, conjunction(*rest)
+
+
+def _single_key(table: TableSchema, tree: ConditionNode | None, terms: Terms) -> tuple[Item, ConditionNode | None]:
+    """The same for the condition of a write; RequestRefused if it says no whole key, or several."""
+    key, rest, others = ({}, [], []) if tree is None else _equalities(table, tree, terms)
+    if others:
+        raise RequestRefused(
+            f"Multiple conditions on same key {others[0]}. Only single item Update/Insert/Delete are supported"
+        )
+    if len(key) < len(table.key):
+        raise SchemaMismatch(_NO_KEY)
+    for name, value in key.items():
+        [kind] = value
+        if kind not in ("S", "N", "B"):
+            raise RequestRefused(f"Key value must be of type S, N, or B. Key name: {name}, Key type: {kind}")
+    _check_key_types(table, key)
+    return key, conjunction(*rest)
+
+
+def _equalities(table: TableSchema, tree: ConditionNode, terms: Terms) -> tuple[Item, list[ConditionNode], list[str]]:
+    """The key attributes that a condition says by equality, what it says besides, and those with a second value."""
+    found: Item = {}
+    rest: list[ConditionNode] = []
+    others: list[str] = []
+    names = [attribute.name for attribute in table.key]
+    for part in conjuncts(tree):
+        equal = equality(part, terms)
+        if equal is None or equal[0] not in names:
+            rest.append(part)
+        elif found.setdefault(*equal) != equal[1]:
+            others.append(equal[0])
+    return {name: found[name] for name in names if name in found}, rest, others
+
+
+def _check_key_types(table: TableSchema, key: Item) -> None:
+    for attribute in table.key:
+        if attribute.type not in key[attribute.name]:
+            raise key_type_mismatch(attribute.name)
+
+
+def key_type_mismatch(name: str) -> SchemaMismatch:
+    """The error for a key attribute with a value of another type."""
+    return SchemaMismatch(f"Key attribute's data type should match its data type in table's schema: Key {name}")

@@ -1,0 +1,279 @@
+"""The storage of one database: who reads, who writes, and what they know of the tables."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.embedded.storage import connections, database_files, statements
+from jobtable.embedded.storage.catalogue import Cache
+from jobtable.embedded.storage.connections import Connections
+from jobtable.embedded.storage.database_files import TemporaryFolder
+from jobtable.embedded.storage.problems import cannot_open, is_missing_table, table_not_found, unavailable
+from jobtable.embedded.storage.turn import Turn
+from jobtable.embedded.storage.upkeep import Upkeep, keep_up
+from jobtable.embedded.storage.views import Transaction, View
+from jobtable.embedded.storage.writer import Writer
+from jobtable.embedded.table_schema import TableSchema
+from jobtable.errors import JobtableError, StorageError
+
+T = TypeVar("T")
+
+_LONGEST_WAIT_BEFORE_FORK = 1.0
+_IN_DOUBT = b"?"  # no version of the catalogue has such a label
+
+
+class Storage:
+    """Tables of items in one SQLite file, for any number of threads and processes.
+
+    With `durability="full"` a write that has returned survives a crash of the process and a power cut. "normal" is
+    faster, and survives a crash of the process; a power cut may undo the writes of the last moments (never a part
+    of one). Without a path the database is private to this object and gone when it is closed.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        *,
+        durability: Literal["full", "normal"] = "full",
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.clock = clock
+        self._folder = TemporaryFolder() if path is None else None
+        self._durability: database_files.Durability = "off" if path is None else durability
+        self.path = os.path.join(self._folder.path, "memory.db") if self._folder else os.path.abspath(path or "")
+        with connections.held_back():
+            database_files.inspect(self.path)
+            self._turn = self._open_turn()
+            try:
+                with self._turn:
+                    # The number that is announced may be ahead of a file that came back from a copy, or from a power
+                    # cut: it would then stand for another change, when as many have come again.
+                    self._turn.announce(database_files.upgrade(self.path, self._durability))
+            except StorageError:
+                self._turn.close()
+                raise
+            self._cache = Cache(b"")
+            self._connections = Connections(self.path, self._connect_reader)
+            self._writer = Writer(self, self._turn, self._connect_writer)
+            self._take, self._give = self._connections.take, self._connections.give
+            self._upkeep = Upkeep(self, self._turn)
+            self._refusal = f"{self.path} has been closed"
+            self._is_closed = False
+            connections.register(self)
+        self._upkeep.start_if_needed()
+
+    def table(self, name: str) -> TableSchema | None:
+        """The table as the last committed change of any process left it, or None."""
+        cache = self._cache
+        if self._is_closed or cache.version != self._turn.catalogue_version():
+            cache = self._fresh_cache()
+        try:
+            return cache.tables[name]
+        except KeyError:
+            with self.read() as snapshot:
+                return cache.table(name, snapshot.connection)
+
+    def get(self, table: TableSchema, position: bytes) -> bytes | None:
+        """One item as JSON in the last committed state, or None."""
+        row = self.sized(table, position)
+        return None if row is None else row[0]
+
+    def sized(self, table: TableSchema, position: bytes) -> tuple[bytes, int] | None:
+        """One item as JSON, and its size as DynamoDB measures it, in the last committed state; or None."""
+        connection = self._take()
+        try:
+            row: tuple[bytes, int] | None = connection.execute(
+                statements.of_table(table.id).get, (position,)
+            ).fetchone()
+        except sqlite3.Error as error:
+            self._connections.drop(connection)
+            raise self.explained(error) from error
+        self._give(connection)
+        return row
+
+    def read(self) -> Snapshot:
+        """A consistent view for several reads: `with storage.read() as snapshot`. Keep it as short as a request."""
+        return Snapshot(self, self._fresh_cache())
+
+    def write(self, action: Callable[[Transaction], T]) -> T:
+        """Run `action(transaction)` atomically and durably, and give its result.
+
+        Concurrent callers share one commit. An exception that the action raises undoes what it wrote, and nothing
+        else. The action may run on any thread, and again after it was undone: only what its last run gives or raises
+        counts. It must not use the storage but through the transaction.
+        """
+        return self._writer.run(action)
+
+    def close(self) -> None:
+        """Wait for the writes that were asked for, and release the database_files. Closing twice is harmless."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._release()
+
+    def _release(self) -> None:
+        self._upkeep.stop()
+        self._writer.close(self._refusal)
+        self._connections.close(self._refusal)
+        connections.unregister(self)
+        self._turn.close()
+        if self._folder:
+            self._folder.close()
+
+    def keep_up(self) -> int:
+        """Delete what has expired and trim the journals now, instead of at the next round; gives how many expired."""
+        return keep_up(self)
+
+    def now(self) -> float:
+        """Seconds since 1970 on the storage's clock."""
+        return self.clock.seconds()
+
+    def explained(self, error: sqlite3.Error) -> JobtableError:
+        """The error to raise to a caller for one of SQLite's."""
+        return table_not_found() if is_missing_table(error) else unavailable(self.path, error)
+
+    def query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        """The rows of one statement in the last committed state."""
+        connection = self._take()
+        try:
+            rows = connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            self._connections.drop(connection)
+            raise self.explained(error) from error
+        self._give(connection)
+        return rows
+
+    def change_mark(self) -> object:
+        """Another value whenever any process has committed something since; it may be another one without that."""
+        connection = self._take()
+        try:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            self._connections.drop(connection)
+            raise self.explained(error) from error
+        self._give(connection)
+        return id(connection), version  # each connection counts for itself
+
+    def take(self) -> sqlite3.Connection:
+        """A connection for reading; give it back or drop it."""
+        return self._connections.take()
+
+    def give(self, connection: sqlite3.Connection) -> None:
+        """Give a connection back."""
+        self._connections.give(connection)
+
+    def drop(self, connection: sqlite3.Connection) -> None:
+        """Close a connection that failed."""
+        self._connections.drop(connection)
+
+    def cache_for(self, version: int) -> Cache:
+        """The schemas as of a version of the catalogue that a write transaction sees."""
+        label = self._turn.label(version)
+        if self._cache.version == label == self._turn.catalogue_version():
+            return self._cache
+        self._turn.announce(version)  # A process may have died in the midst of a change of the catalogue.
+        return self._renewed_cache(label)
+
+    def catalogue_changed(self, version: int) -> None:
+        """A write transaction changed the catalogue and is committed."""
+        self._turn.announce(version)
+        self._upkeep.start_if_needed(after_own_change=True)
+
+    def before_fork(self) -> None:
+        """Be still: no write under way, and every connection closed that is not in use."""
+        self._writer.pause()
+        deadline = time.monotonic() + _LONGEST_WAIT_BEFORE_FORK
+        while self._connections.pause() and time.monotonic() < deadline:
+            self._connections.resume()
+            time.sleep(0.001)
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._connections.resume()
+        self._writer.resume()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew with locks and connections of this process."""
+        # A copy of the parent's lock file would keep its lock alive when the parent is gone.
+        self._turn.close()
+        self._turn = self._open_turn()
+        self._connections.restart_in_child()
+        self._writer.restart_in_child(self._turn)
+        self._upkeep = Upkeep(self, self._turn)
+        self._cache = Cache(b"")
+        if self._is_closed:  # by a thread that is not here to end that
+            self._release()
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        return database_files.connect_to_write(self.path, self._durability)
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        try:
+            return database_files.connect(self.path, self._durability)
+        except sqlite3.Error as error:
+            raise unavailable(self.path, error) from error
+
+    def _open_turn(self) -> Turn:
+        try:
+            return Turn(self.path + "-lock")
+        except OSError as error:
+            raise cannot_open(self.path, error) from error
+
+    def _fresh_cache(self) -> Cache:
+        if self._is_closed:
+            raise StorageError(self._refusal)
+        cache = self._cache
+        version = self._turn.catalogue_version()
+        if version == cache.version:
+            return cache
+        return self._cache_in_doubt() if version == Turn.BEING_CHANGED else self._renewed_cache(version)
+
+    def _renewed_cache(self, version: bytes) -> Cache:
+        with Snapshot(self, self._cache) as view:
+            database_files.refuse_newer_file(self.path, view.connection)
+        cache = self._cache = Cache(version)
+        self._upkeep.start_if_needed()
+        return cache
+
+    def _cache_in_doubt(self) -> Cache:
+        """One for this reader alone, who so reads what stands in the file: nobody can tell of which version that is."""
+        cache = Cache(_IN_DOUBT)
+        before, self._cache = self._cache, cache
+        if before.version != _IN_DOUBT:
+            self._upkeep.start_if_needed()  # What is to be filled is written, and that ends the doubt.
+        return cache
+
+
+class Snapshot(View):
+    """One consistent state of the database, inside `with`."""
+
+    __slots__ = ("_storage",)
+
+    def __init__(self, storage: Storage, cache: Cache) -> None:
+        super().__init__(storage.take(), cache)
+        self._storage = storage
+
+    def __enter__(self) -> Snapshot:
+        try:
+            self.connection.execute("BEGIN")
+        except sqlite3.Error as error:
+            self._storage.drop(self.connection)
+            raise self._storage.explained(error) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end_reads()
+        if not isinstance(error, sqlite3.Error):
+            self.connection.execute("COMMIT")
+            self._storage.give(self.connection)
+            return
+        self._storage.drop(self.connection)
+        raise self._storage.explained(error) from error

@@ -1,0 +1,348 @@
+"""What the engine knows of a table: its keys and indexes, and how key values become bytes that sort as the values do.
+
+Strings sort by UTF-8 bytes, numbers by value, binary raw. No encoding is a prefix of another one, so encodings can
+follow each other in one key.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from jobtable.embedded.decimals import number_sort_bytes
+from jobtable.model.source import Source
+from jobtable.store.backend import AttributeValue, Item
+
+KeyType = Literal["S", "N", "B"]
+
+# Inside a value a zero byte becomes 00 FF, so 00 00 can only be an end, and it sorts before any longer value.
+END = b"\x00\x00"
+_ESCAPED_ZERO = b"\x00\xff"
+_HASH_BYTES = 8
+
+
+def _string_bytes(text: str) -> bytes:
+    return text.encode().replace(b"\x00", _ESCAPED_ZERO) + END
+
+
+def _binary_bytes(text: str) -> bytes:
+    return base64.b64decode(text).replace(b"\x00", _ESCAPED_ZERO) + END
+
+
+ENCODERS: dict[KeyType, Callable[[str], bytes]] = {"S": _string_bytes, "N": number_sort_bytes, "B": _binary_bytes}
+"""For each key type: the function from a value in wire form to its bytes."""
+
+
+def prefix_bytes(type_: KeyType, text: str) -> bytes:
+    """The bytes that the encodings of all strings (or binary values) with this beginning have in common."""
+    return ENCODERS[type_](text)[: -len(END)]
+
+
+def hashed(partition: bytes) -> bytes:
+    """The encoded partition behind eight bytes of a stable hash of it."""
+    return hashlib.blake2b(partition, digest_size=_HASH_BYTES).digest() + partition
+
+
+@lru_cache(maxsize=4096)  # the same partitions come again and again
+def hashed_value(type_: KeyType, text: str) -> bytes:
+    """The same for a partition of one attribute with this value."""
+    return hashed(ENCODERS[type_](text))
+
+
+def after_prefix(prefix: bytes) -> bytes:
+    """The smallest bytes that are greater than everything that begins with `prefix` (which is not all 0xFF)."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,))
+
+
+def hash_segment(segment: int, total: int) -> tuple[bytes, bytes | None]:
+    """The range [low, high) of hashes that one of `total` equal segments covers; the last one is open above."""
+    bounds = [-(-(number << 8 * _HASH_BYTES) // total) for number in (segment, segment + 1)]
+    low = bounds[0].to_bytes(_HASH_BYTES, "big") if segment else b""
+    high = bounds[1].to_bytes(_HASH_BYTES, "big") if segment + 1 < total else None
+    return low, high
+
+
+Range: TypeAlias = tuple[bytes, bytes | None]
+"""Positions from the first (inclusive) to the second (exclusive; None: to the end)."""
+
+IndexValues: TypeAlias = tuple[str, ...]
+"""The values of an index key, partition first, without their types."""
+
+MAX_PARTITION_BYTES = 2048
+MAX_SORT_BYTES = 1024
+SHORT = MAX_SORT_BYTES // 4
+"""A key value of so many characters never has too many bytes: a character has four at most."""
+
+ProjectionType = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+SortOperator = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """One attribute of a key, and the type that every value of it must have."""
+
+    name: str
+    type: KeyType
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSchema:
+    """A secondary index. A local one has the table's partition attribute as its only partition attribute."""
+
+    id: int
+    name: str
+    is_local: bool
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...]
+    projection: ProjectionType
+    included: frozenset[str]
+    is_filling: bool = False
+    """Whether it lacks items that were there before it, so that it cannot be read yet."""
+    key: tuple[KeyAttribute, ...] = field(init=False)
+    """The attributes of the index key, partition first."""
+
+    def __post_init__(self) -> None:
+        _set(self, "key", self.partition + self.sort)
+
+    def position(self, values: IndexValues) -> bytes:
+        """Where items with these key values stand in the index: bytes that sort as the items do."""
+        behind = len(self.partition)
+        if behind == 1:
+            position = hashed_value(self.partition[0].type, values[0])
+        else:
+            pairs = zip(self.partition, values, strict=False)
+            position = hashed(b"".join([ENCODERS[attribute.type](value) for attribute, value in pairs]))
+        for number, attribute in enumerate(self.sort, behind):
+            position += ENCODERS[attribute.type](values[number])
+        return position
+
+    def is_too_long(self, values: IndexValues) -> bool:
+        """Whether these values have more bytes than a key may have."""
+        behind = len(self.partition)
+        partition_bytes = key_bytes(zip(self.partition, values[:behind], strict=True))
+        sort_bytes = key_bytes(zip(self.sort, values[behind:], strict=True))
+        return partition_bytes > MAX_PARTITION_BYTES or sort_bytes > MAX_SORT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table as of one version of the catalogue. `id` is never used again, also after the table is deleted."""
+
+    id: int
+    name: str
+    partition: KeyAttribute
+    sort: KeyAttribute | None
+    indexes: Mapping[str, IndexSchema]
+    ttl_attribute: str | None
+    is_journaled: bool
+    """Whether a stream or point-in-time recovery needs the changes of this table."""
+    is_filling_expiry: bool = False
+    """Whether the list of expiry times lacks items that were there before it."""
+    key: tuple[KeyAttribute, ...] = field(init=False)
+    """The attributes of the primary key, partition first."""
+    index_attributes: Mapping[str, KeyAttribute] = field(init=False)
+    """The attributes of all index keys, by name."""
+    looked_at: frozenset[str] | None = field(init=False)
+    """The attributes of an item that a put has to look at; None: all of them."""
+    index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
+    """The key of an item in each index; None where it is not in the index."""
+    has_plain_index_keys: Callable[[Item], bool] = field(init=False, compare=False)
+    """Whether every attribute of an index key that an item has is of its type, not empty, and short."""
+    plain_position: Callable[[Item], bytes | None] = field(init=False, compare=False)
+    """The position of an item whose key consists of short strings; None for one that must be looked at more closely."""
+
+    def __post_init__(self) -> None:
+        indexes = self.indexes.values()
+        _set(self, "key", (self.partition,) if self.sort is None else (self.partition, self.sort))
+        _set(self, "index_attributes", {attribute.name: attribute for index in indexes for attribute in index.key})
+        keys = [attribute.name for attribute in self.key]
+        names = [*keys, *self.index_attributes, *filter(None, [self.ttl_attribute])]
+        _set(self, "looked_at", frozenset(names) if all(index.projection == "ALL" for index in indexes) else None)
+        _set(self, "index_values", _reader_of_values(tuple(indexes)))
+        _set(self, "has_plain_index_keys", _judge_of_keys(tuple(indexes)))
+        _set(self, "plain_position", _finder_of_position(self.key))
+
+    def key_of(self, item: Item) -> Item:
+        """The primary key attributes of an item."""
+        partition = self.partition.name
+        if self.sort is None:
+            return {partition: item[partition]}
+        return {partition: item[partition], self.sort.name: item[self.sort.name]}
+
+    def position(self, key: Item) -> bytes:
+        """Where an item with this (valid) primary key stands in the table: bytes that sort as the items do.
+
+        Eight bytes of a stable hash of the partition value come first, so that a parallel scan can cut the table
+        into equal ranges, then the partition value, then the sort value, both self-delimiting.
+        """
+        partition, sort = self.partition, self.sort
+        start = hashed_value(partition.type, key[partition.name][partition.type])
+        if sort is None:
+            return start
+        return start + ENCODERS[sort.type](key[sort.name][sort.type])
+
+    def index_position(self, index: IndexSchema, item: Item) -> bytes | None:
+        """Where an item stands in an index: its index key, then its table position. None: it is not in the index.
+
+        `item` may also be just the attributes of the index key and the primary key, as in an ExclusiveStartKey.
+        """
+        (values,) = _reader_of_values((index,))(item)
+        return None if values is None else index.position(values) + self.position(item)
+
+    def projected(self, index: IndexSchema, item: Item) -> Item:
+        """The part of an item that an index holds."""
+        if index.projection == "ALL":
+            return item
+        held = self.projected_names(index)
+        return {name: value for name, value in item.items() if name in held}
+
+    def projected_names(self, index: IndexSchema) -> frozenset[str]:
+        """The attributes that an index without projection ALL holds: the included ones and every key attribute."""
+        keys = [self.partition, *index.partition, *index.sort] + ([self.sort] if self.sort else [])
+        return index.included | {attribute.name for attribute in keys}
+
+    def key_range(
+        self,
+        index: IndexSchema | None,
+        partition_values: Sequence[AttributeValue],
+        sort_equal: Sequence[AttributeValue] = (),
+        operator: SortOperator | None = None,
+        operands: Sequence[AttributeValue] = (),
+    ) -> tuple[bytes, bytes]:
+        """The positions of all items with these partition values (all of them, in order) and these first sort values.
+
+        `operator` and its operands (two for BETWEEN, else one) narrow the sort attribute that comes next. Every value
+        has the declared type of its attribute.
+        """
+        partition = (self.partition,) if index is None else index.partition
+        sort = ((self.sort,) if self.sort else ()) if index is None else index.sort
+        prefix = hashed(_encoded(partition, partition_values)) + _encoded(sort, sort_equal)
+        if operator is None:
+            return prefix, after_prefix(prefix)
+        type_ = sort[len(sort_equal)].type
+        return _narrowed(prefix, type_, operator, [operand[type_] for operand in operands])
+
+
+_ABSENT: AttributeValue = {}
+
+
+def key_bytes(values: Iterable[tuple[KeyAttribute, str]]) -> int:
+    """How many bytes key values have together, as the limits of keys count them."""
+    total = 0
+    for attribute, text in values:
+        if attribute.type == "S":
+            total += len(text) if text.isascii() else len(text.encode())
+        elif attribute.type == "B":
+            total += len(text) // 4 * 3 - text.count("=")
+    return total
+
+
+def _set(schema: IndexSchema | TableSchema, name: str, value: Any) -> None:
+    """Give a schema what follows from its other fields."""
+    object.__setattr__(schema, name, value)
+
+
+@lru_cache(maxsize=1024)
+def _reader_of_values(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], tuple[IndexValues | None, ...]]:
+    """A function that gives the key of an item in each index; None for one that is not in it.
+
+    A part of the key may be missing, empty, or of another type, or the key may have too many bytes: the item may be
+    older than the index. The function is generated, because every write calls it for the item before and after.
+    """
+    source = Source()
+    absent = source.names.of(_ABSENT, "absent")
+    keys = []
+    for index in indexes:
+        found = [
+            f"(v{number} := get({attribute.name!r}, {absent}).get({attribute.type!r}))"
+            for number, attribute in enumerate(index.key)
+        ]
+        values = "".join(f"v{number}, " for number in range(len(found)))
+        short = SHORT // max(len(index.partition), len(index.sort))
+        long = [f"len(v{number}) > {short}" for number, attribute in enumerate(index.key) if attribute.type != "N"]
+        if long:
+            found.append(
+                f"not (({' or '.join(long)}) and {source.names.of(index.is_too_long, 'is_too_long')}(({values})))"
+            )
+        keys.append(f"({values}) if {' and '.join(found)} else None, ")
+    source.line("def read(item):")
+    source.line("    get = item.get")
+    source.line(f"    return ({''.join(keys)})")
+    return source.function("read")
+
+
+@lru_cache(maxsize=1024)
+def _judge_of_keys(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], bool]:
+    """A function that says whether all that an item has of index keys is of its type, not empty, and short.
+
+    So short that the whole key never has too many bytes. It is generated, because every write calls it.
+    """
+    short = SHORT // max((max(len(index.partition), len(index.sort)) for index in indexes), default=1)
+    attributes = dict.fromkeys(attribute for index in indexes for attribute in index.key)
+    tests = [
+        f"((v := get({attribute.name!r})) is None or 0 < len(v.get({attribute.type!r}, '')) <= {short})"
+        for attribute in attributes
+    ]
+    source = Source()
+    source.line("def judge(item):")
+    source.line("    get = item.get")
+    source.line(f"    return {' and '.join(tests) or True}")
+    return source.function("judge")
+
+
+@lru_cache(maxsize=1024)
+def _finder_of_position(key: tuple[KeyAttribute, ...]) -> Callable[[Item], bytes | None]:
+    """A function that gives what `TableSchema.position` does for a key of short strings, and None for another one."""
+    source = Source()
+    tests = [
+        f"type(v := item.get({attribute.name!r})) is dict and len(v) == 1"
+        f" and type(t{number} := v.get('S')) is str and 0 < len(t{number}) <= {SHORT}"
+        for number, attribute in enumerate(key)
+    ]
+    encode = source.names.of(ENCODERS["S"], "encode")
+    sort = f" + (t1.encode() + {END!r} if '\\0' not in t1 else {encode}(t1))" if len(key) > 1 else ""
+    position = f"{source.names.of(hashed_value, 'hashed')}('S', t0){sort}"
+    source.line("def find(item):")
+    if all(attribute.type == "S" for attribute in key):
+        source.line(f"    if {' and '.join(tests)}:")
+        source.line(f"        return {position}")
+    source.line("    return None")
+    return source.function("find")
+
+
+def segment_range(segment: int, total: int) -> Range:
+    """The part of a table or index that one of `total` segments of a parallel scan reads."""
+    return hash_segment(segment, total)
+
+
+def just_after(position: bytes) -> bytes:
+    """The smallest position after this one: where a forward read continues. A backward one ends before `position`."""
+    return position + b"\x00"
+
+
+def _encoded(attributes: Sequence[KeyAttribute], values: Sequence[AttributeValue]) -> bytes:
+    pairs = zip(attributes, values, strict=False)
+    return b"".join([ENCODERS[attribute.type](value[attribute.type]) for attribute, value in pairs])
+
+
+def _narrowed(prefix: bytes, type_: KeyType, operator: SortOperator, operands: list[str]) -> tuple[bytes, bytes]:
+    if operator == "begins_with":
+        start = prefix + prefix_bytes(type_, operands[0])
+        return start, after_prefix(start)
+    value = prefix + ENCODERS[type_](operands[0])
+    match operator:
+        case "<":
+            return prefix, value
+        case "<=":
+            return prefix, after_prefix(value)
+        case ">":
+            return after_prefix(value), after_prefix(prefix)
+        case ">=":
+            return value, after_prefix(prefix)
+        case "BETWEEN":
+            return value, after_prefix(prefix + ENCODERS[type_](operands[1]))

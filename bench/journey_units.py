@@ -22,7 +22,7 @@ from jobtable.systems.journeys.entities import (
 )
 from jobtable.systems.journeys.service import Journeys
 
-_GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "002"
+_GOLDEN = Path(__file__).parents[1] / "tests" / "systems" / "journeys" / "golden" / "journeys"
 _LOGS_OF_A_JOB = 145
 _JOBS_OF_A_STAGE = 2
 _RULES = 15

@@ -25,6 +25,7 @@ from jobtable.cli.up import looks, modules_of_demo
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
+from jobtable.system import declared
 from jobtable.testing.servers import free_port
 
 _JOBTABLE = [sys.executable, "-m", "jobtable"]
@@ -150,7 +151,7 @@ from contextlib import nullcontext
 from jobtable.cli import up
 from jobtable.cli.main import run
 
-up.watched = lambda services: nullcontext(signal.raise_signal(signal.SIGTERM))
+up.kept_up = lambda services: nullcontext(signal.raise_signal(signal.SIGTERM))
 run()
 """
 
@@ -229,7 +230,10 @@ def test_an_extra_of_which_a_part_is_missing_is_named(
     assert f"pip install 'jobtable[{EXTRAS[missing]}]'" in told
 
 
-@pytest.mark.parametrize(("arguments", "extras"), [([], "web"), (["--demo"], "web,conversations,sweeps")])
+_OF_SYSTEMS = ",".join(system.extra for system, _ in declared("demo") if system.extra)
+
+
+@pytest.mark.parametrize(("arguments", "extras"), [([], "web"), (["--demo"], f"web,{_OF_SYSTEMS}".removesuffix(","))])
 def test_extras_that_are_missing_are_named(
     monkeypatch: pytest.MonkeyPatch, cli: CommandLine, arguments: list[str], extras: str
 ) -> None:

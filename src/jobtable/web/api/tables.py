@@ -43,7 +43,7 @@ class TableView(BaseModel):
 class EntityView(BaseModel):
     """What a program that reads the tables by itself has to know of one kind of item."""
 
-    seed: str
+    system: str
     table: str
     entity: str
     type: str

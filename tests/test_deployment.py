@@ -26,7 +26,7 @@ from jobtable.jobs.stored.entities import main
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.settings import Settings
 from jobtable.store.capacity import Units
-from jobtable.web.prices import dollars_for
+from jobtable.web.api.tables import dollars_for
 from tests.running import jobs_in_memory
 
 PAGE = (Path(__file__).parent.parent / "docs" / "guides" / "deploy.md").read_text()

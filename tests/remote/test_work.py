@@ -49,7 +49,7 @@ from jobtable.remote.work import LONGEST_REASON, ServerWork, open_work
 from jobtable.store import Store
 from jobtable.testing.clock import FakeClock
 from jobtable.testing.servers import free_port
-from jobtable.web.recovery import Recovery
+from jobtable.web.api.work import Recovery
 
 TASKS = "tests.remote.tasks"
 

@@ -14,7 +14,7 @@ from jobtable.access.entities import Role
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.web.durations import NOTHING
+from jobtable.web.formats import NOTHING
 
 
 def run(served: Served, name: str, outcome: Outcome | None = None, losses: tuple[float, ...] = (), **given: Any) -> str:

@@ -15,9 +15,8 @@ import pytest
 from tests.web.conftest import Served
 
 from jobtable.files import allow_open_files
-from jobtable.web import connections, limits
-from jobtable.web.connections import MOST_CONNECTIONS, MOST_FILES
-from jobtable.web.server import bind
+from jobtable.web import limits, listening
+from jobtable.web.listening import MOST_CONNECTIONS, MOST_FILES, bind
 
 _HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 LONGER_AND_LONGER = (3.0, 12.0, 48.0)
@@ -78,7 +77,7 @@ def test_the_parts_of_an_answer_do_not_wait_for_each_other() -> None:
 
 
 def test_who_sends_no_head_or_does_not_end_it_is_cut(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "LONGEST_HEAD_SECONDS", 2.0)
+    monkeypatch.setattr(listening, "LONGEST_HEAD_SECONDS", 2.0)
     silent, slow, second = connect(), connect(), connect()
     second.sendall(_HEAD + b"\r\n" + _HEAD)
     with suppress(ConnectionResetError, BrokenPipeError):
@@ -99,7 +98,7 @@ def test_who_does_not_read_on_is_cut_and_who_reads_slowly_is_not(
 
     def is_all_read(longest_pause: float) -> bool:
         """Whether somebody gets all who needs twice as long as a pause may be."""
-        monkeypatch.setattr(connections, "LONGEST_PAUSE_SECONDS", longest_pause)
+        monkeypatch.setattr(listening, "LONGEST_PAUSE_SECONDS", longest_pause)
         slow, answer = connect(), b""
         slow.sendall(ask)
         with suppress(ConnectionResetError):
@@ -109,7 +108,7 @@ def test_who_does_not_read_on_is_cut_and_who_reads_slowly_is_not(
         return answer.endswith(data)
 
     assert any(map(is_all_read, LONGER_AND_LONGER))
-    monkeypatch.setattr(connections, "LONGEST_PAUSE_SECONDS", 3.0)
+    monkeypatch.setattr(listening, "LONGEST_PAUSE_SECONDS", 3.0)
     stuck = connect(is_small=True)
     stuck.sendall(ask)
     wait_until_seen(open_server, [stuck])
@@ -166,7 +165,7 @@ def test_of_too_many_connections_those_go_that_wait_the_longest(
         old = [connect() for _ in range(15)]
         wait_until_seen(open_server, old)
         new = [connect() for _ in range(15)]
-        monkeypatch.setattr(connections, "MOST_CONNECTIONS", 20)
+        monkeypatch.setattr(listening, "MOST_CONNECTIONS", 20)
         cut = readable([*old, *new], 120)
         assert 0 < len(cut) <= len(old)
         assert cut <= set(old)

@@ -16,7 +16,7 @@ from jobtable.access.entities import Role
 from jobtable.errors import BackendUnavailable, SettingsError
 from jobtable.testing import FakeClock
 from jobtable.web.guard import COOKIE, is_loopback
-from jobtable.web.server import bind
+from jobtable.web.listening import bind
 
 Serve = Callable[..., Served]
 

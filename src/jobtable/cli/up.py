@@ -100,7 +100,8 @@ def _demo_folder(settings: Settings) -> Path:
 
 def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> None:
     # FastAPI and what it brings are slow to import, and no other command needs them.
-    from jobtable.web.server import address_of, bind, create_app, server_on  # noqa: PLC0415
+    from jobtable.web.listening import address_of, bind, server_on  # noqa: PLC0415
+    from jobtable.web.server import create_app  # noqa: PLC0415
 
     with ExitStack() as cleanup:
         listening = cleanup.enter_context(bind(settings.host, settings.port))

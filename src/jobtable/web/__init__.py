@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from jobtable.exports import offer
 
 if TYPE_CHECKING:
-    from jobtable.web.api.routers import api_router
+    from jobtable.web.api.parts import api_router
     from jobtable.web.dependencies import AllServices, PageOf, Paging, TheJobs, TheObjects, TheStore, service
     from jobtable.web.events import LiveTopics
     from jobtable.web.guard import ANYONE, READ, WORK, WRITE, allow
@@ -35,5 +35,5 @@ __all__ = [
 
 if not TYPE_CHECKING:  # the modules need the extra `web`
     __getattr__, __dir__ = offer(
-        __name__, __all__, ["guard", "dependencies", "events", "notices", "api.routers", "pages.frame"]
+        __name__, __all__, ["guard", "dependencies", "events", "notices", "api.parts", "pages.frame"]
     )

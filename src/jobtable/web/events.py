@@ -14,7 +14,7 @@ from jobtable.jobs.stored.entities import Instance, Job, Queue, main
 from jobtable.model import Selection, Table
 from jobtable.store.changes import Change
 from jobtable.system import declared
-from jobtable.web.durations import duration_text
+from jobtable.web.formats import duration_text
 
 _MOST_TOLD = 200
 _MOST_BYTES = 1_000_000

@@ -1,42 +1,35 @@
-"""Who may use a route: every route names its rule, and nobody gets past it."""
+"""Access rules: every route names one, and checks it before anything else."""
 
 from __future__ import annotations
 
 import ipaddress
-import json
-import math
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeVar, get_args, get_origin
+from functools import cache, partial
+from typing import Any, TypeVar
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, TypeAdapter
-from starlette.datastructures import QueryParams
 
 from jobtable.access.entities import Role
 from jobtable.access.tokens import Tokens
 from jobtable.errors import DefinitionError, ErrorReason
+from jobtable.web.fastapi_internals import body_type, query_parameters
 from jobtable.web.limits import RateLimit
 from jobtable.web.problems import Refused
-from jobtable.web.slashes import with_slashes
-from jobtable.web.strictness import is_deeper, mistyped
+from jobtable.web.strictness import check_body, check_query, with_slashes
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 COOKIE = "jobtable_token"
 _RULE = "__jobtable_rule__"
-_MOST_LEVELS = 100
-"""More than an item may have; what is nested much deeper could not be written into an answer."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Which roles may use a route; none means that everybody may."""
+    """The roles that may use a route; if there are none, anyone may."""
 
     name: str
     roles: frozenset[Role]
@@ -50,7 +43,7 @@ KNOWN = Rule("known", frozenset(Role))
 
 
 def allow(rule: Rule) -> Callable[[F], F]:
-    """Say who may use the route that is declared with this function."""
+    """Set the access rule of the route that is declared with this function."""
 
     def mark(function: F) -> F:
         setattr(function, _RULE, rule)
@@ -60,13 +53,13 @@ def allow(rule: Rule) -> Callable[[F], F]:
 
 
 def rule_of(endpoint: object) -> Rule | None:
-    """The rule of a route's function."""
+    """Return the access rule of a route's function, or None."""
     return getattr(endpoint, _RULE, None)
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who makes a request."""
+    """The maker of a request."""
 
     name: str
     role: Role
@@ -74,62 +67,53 @@ class Caller:
 
 
 class GuardedRoute(APIRoute):
-    """A route that cannot be declared without a rule, and that asks for it before it reads the request."""
+    """A route that needs an access rule, and checks it before it reads the request."""
 
     is_strict = True
-    """Whether a parameter of the query that it does not have is refused, and a second value of one that has only one.
-    A list would otherwise be whole instead of cut where somebody has mistaken the name of the limit, and hold some of
-    what was asked for where two statuses are given."""
+    """Whether unknown query parameters are refused, and repeated ones that are not lists.
+
+    A misspelled limit would otherwise return the whole list, and a second status only a part of what was asked for.
+    """
 
     def get_route_handler(self) -> Handler:
-        """The handler behind its guard."""
+        """Return the handler, which runs only for callers that the rule admits."""
         handle = self.behind_guard(super().get_route_handler())
         rule = rule_of(self.endpoint)
         if rule is None:
-            raise DefinitionError(f"the route {self.path} says not who may use it: mark its function with @allow(...)")
-
-        body_schema, parameters = cache(self._body_schema), cache(self._parameters)
+            raise DefinitionError(f"route {self.path} has no access rule; add @allow(...)")
+        # Both take a while to make, so they are made for the first request.
+        parameters, body = cache(partial(query_parameters, self)), cache(partial(body_type, self))
 
         async def guarded(request: Request) -> Response:
             guard: Guard = request.app.state.guard
             request.state.caller = await guard.admit(request, rule)
             request.scope["path_params"] = with_slashes(request.path_params)
             if self.is_strict and request.query_params:
-                _refuse_wrong_query(request.query_params, parameters())
-            if self.body_field is not None:
-                await _refuse_mistyped(request, body_schema())
+                check_query(request.query_params, parameters())
+            if (kind := body()) is not None:
+                await check_body(request, kind)
             return await handle(request)
 
         return guarded
 
-    def _body_schema(self) -> dict[str, Any]:
-        """What a body looks like; made when the first one comes, because it takes a while."""
-        if self.body_field is None:
-            return {}
-        return TypeAdapter[Any](self.body_field.field_info.rebuild_annotation()).json_schema()
-
-    def _parameters(self) -> dict[str, bool]:
-        """The names of what a query may have, and of each whether it may have it several times."""
-        return dict(_query_parameters(self.dependant))
-
     def behind_guard(self, handle: Handler) -> Handler:
-        """What a request that was admitted goes through."""
+        """Return the handler for admitted requests."""
         return handle
 
 
 class PageRoute(GuardedRoute):
-    """A page, or what else is read without the API: who asks only for its head, to see that it is there, gets that."""
+    """A route for a page, or for anything else outside the API; it answers HEAD as well as GET."""
 
-    is_strict = False  # links to pages get parameters from those who pass them on
+    is_strict = False  # sites that link to pages add parameters of their own
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
-        super().__init__(path, endpoint, **told)
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
         if self.methods and "GET" in self.methods:
             self.methods.add("HEAD")
 
 
 class Guard:
-    """Finds out who a caller is, and refuses those whom a rule does not allow."""
+    """Identifies callers, and refuses those whom a rule does not allow."""
 
     def __init__(self, tokens: Tokens, *, demands_token: bool, rate: RateLimit) -> None:
         self._tokens = tokens
@@ -137,7 +121,7 @@ class Guard:
         self.demands_token = demands_token
 
     async def admit(self, request: Request, rule: Rule) -> Caller | None:
-        """The caller, or Refused with 401, 403 or 429. What is open to anyone is not asked about."""
+        """Return the caller, or raise Refused with 401, 403 or 429; None for a route that is open to anyone."""
         if rule is ANYONE:
             return None
         caller = await self.find_caller(request)
@@ -154,81 +138,28 @@ class Guard:
                 reason=ErrorReason.UNAUTHENTICATED,
             )
         if caller.role not in rule.roles:
-            allowed = " or ".join(sorted(rule.roles))
-            raise Refused(403, f"the role {caller.role} does not allow this; it needs {allowed}")
+            raise Refused(403, f"role {caller.role} may not do this; it needs {' or '.join(sorted(rule.roles))}")
         return caller
 
     async def still_admits(self, request: Request, rule: Rule) -> bool:
-        """Whether somebody who was admitted would be now, for answers that go on; it counts as no request."""
+        """Return whether the rule still admits the caller of a stream. It does not count as a request."""
         caller = await self.find_caller(request)
         return caller is not None and caller.role in rule.roles
 
     def count_address(self, request: Request) -> None:
-        """Count a request of somebody who is only known by an address."""
+        """Count a request without a token against its address."""
         self._rate.take(f"address {request.client.host if request.client else 'unknown'}")
 
     async def find_caller(self, request: Request) -> Caller | None:
-        """Who makes a request, whatever that allows; None for those whom nobody knows."""
-        local = None if self.demands_token else Caller("local", Role.FULL)
-        text = _bearer(request)
-        if text is None:
+        """Return the caller of a request, or None if it needs a token and has no valid one."""
+        text, local = _bearer(request), None
+        if text is None:  # a request with an Authorization header is judged by it alone
+            local = None if self.demands_token else Caller("local", Role.FULL)
             text = request.cookies.get(COOKIE)
-            if text is None:
-                return local
-        else:
-            local = None  # whoever shows a token is judged by it
-        record = await run_in_threadpool(self._tokens.find_valid, text)
+        record = None if text is None else await run_in_threadpool(self._tokens.find_valid, text)
         if record is None:
             return local
         return Caller(record.name or record.token_id, record.role, record.token_id)
-
-
-def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
-    for field in dependant.query_params:
-        kind = field.field_info.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):  # each of its fields is a parameter
-            yield from ((told.alias or name, _is_list(told.annotation)) for name, told in kind.model_fields.items())
-        else:
-            yield field.alias, _is_list(kind)
-    for inner in dependant.dependencies:
-        yield from _query_parameters(inner)
-
-
-def _is_list(kind: Any) -> bool:
-    return any(get_origin(each) is list for each in (kind, *get_args(kind)))
-
-
-def _refuse_wrong_query(given: QueryParams, known: dict[str, bool]) -> None:
-    unknown = sorted(set(given) - known.keys())
-    if unknown:
-        names = ", ".join(repr(name[:40]) for name in unknown[:5])
-        takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
-        raise Refused(422, f"the query has {names}, which this does not know: {takes}")
-    if len(given.multi_items()) == len(given):
-        return
-    for name, takes_several in known.items():
-        if not takes_several and (count := len(given.getlist(name))) > 1:
-            raise Refused(422, f"the query has {name!r} {count} times: give it once")
-
-
-async def _refuse_mistyped(request: Request, schema: dict[str, Any]) -> None:
-    try:
-        body = json.loads(await request.body() or b"null", parse_float=_finite, parse_constant=_finite)
-    except (ValueError, RecursionError):
-        return  # the route itself says what is wrong with it
-    if is_deeper(body, _MOST_LEVELS):
-        raise Refused(422, f"the request is nested deeper than {_MOST_LEVELS} levels")
-    found = None if body is None else mistyped(body, schema, schema.get("$defs", {}))
-    if found is not None:
-        raise Refused(422, f"{found} has a type that is not allowed there")
-
-
-def _finite(text: str) -> float:
-    """A number of a body. Python would read NaN, Infinity and 1e400 too, which could only be stored as null."""
-    value = float(text)
-    if not math.isfinite(value):
-        raise Refused(422, f"{text[:40]} is no finite number")
-    return value
 
 
 def _bearer(request: Request) -> str | None:
@@ -237,7 +168,7 @@ def _bearer(request: Request) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:

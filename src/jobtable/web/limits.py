@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Response
-from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.clock import Clock
+from jobtable.web.fastapi_internals import routes_of
 from jobtable.web.problems import PassesThrough, Problem, Refused, Sending, problem_response
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,7 +69,7 @@ def takes_file(*, whole: bool) -> Callable[[F], F]:
 def largest_files(app: FastAPI, most_bytes: int) -> list[tuple[re.Pattern[str], int]]:
     """The paths of the routes that take files, and how large these may be."""
     found = []
-    for route in iter_route_contexts(app.routes):
+    for route in routes_of(app):
         is_whole: bool | None = getattr(route.endpoint, _TAKES_FILE, None)
         if is_whole is not None:
             found.append((route.path_regex, min(most_bytes, MOST_WHOLE_BYTES) if is_whole else most_bytes))

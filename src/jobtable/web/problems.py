@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -18,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable import errors
 from jobtable.system import declared
+from jobtable.web.fastapi_internals import routes_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -292,5 +292,5 @@ def _headers(request: Request, error: Exception, status: int) -> dict[str, str]:
 
 def _methods_of(request: Request) -> set[str]:
     """Every method that some route takes at the request's path."""
-    routes = [route for route in iter_route_contexts(request.app.routes) if route.path_regex.match(request.url.path)]
+    routes = [route for route in routes_of(request.app) if route.path_regex.match(request.url.path)]
     return {method for route in routes for method in route.methods or ()}

@@ -1,15 +1,18 @@
-"""The files that pages are made of: the package's own, and plotly.js as its package carries it."""
+"""The files of the pages: those of jobtable, of each system, and those that other packages carry."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import mimetypes
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+import os
+from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from jobtable.errors import DefinitionError
 from jobtable.system import declared
@@ -19,68 +22,74 @@ from jobtable.web.problems import Refused
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _FOREVER = "public, max-age=31536000, immutable"
-_PLACES = {"plotly.min.js": ("plotly", "package_data")}
-"""Files that other packages carry."""
-
-
-@dataclass(frozen=True)
-class StaticFile:
-    """A file in memory."""
-
-    content: bytes
-    media_type: str
-
-    @cached_property
-    def compressed(self) -> bytes:
-        """The content as most browsers want it."""
-        return gzip.compress(self.content, 6, mtime=0)
+_IN_OTHER_PACKAGES = {
+    "plotly.min.js": ("plotly", "package_data"),
+    "swagger-ui-bundle.js": ("fastapi_offline", "static"),
+    "swagger-ui.css": ("fastapi_offline", "static"),
+}
 
 
 @lru_cache
-def static_files() -> dict[str, StaticFile]:
-    """Every file that is served, by name; those of a system are under its name. What is not here does not exist."""
-    found = {name: _read(name, *place) for name, place in _PLACES.items()} | _in_package("jobtable.web")
+def static_files() -> dict[str, Path]:
+    """Return the path of every served file by its name, which begins with the system's name for a system's files."""
+    found = {name: _folder(*place) / name for name, place in _IN_OTHER_PACKAGES.items()} | _files_in("jobtable.web")
     for system, package in declared("web"):
-        found |= {f"{system.name}/{name}": file for name, file in _in_package(package).items()}
+        found |= {f"{system.name}/{name}": path for name, path in _files_in(package).items()}
     return found
 
 
-def _in_package(package: str) -> dict[str, StaticFile]:
-    folder = resources.files(package) / "static"
-    names = [file.name for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
-    return {name: _read(name, package, "static") for name in names}
+def _folder(package: str, name: str) -> Path:
+    return Path(str(resources.files(package) / name))
 
 
-def _read(name: str, package: str, folder: str) -> StaticFile:
-    content = (resources.files(package) / folder / name).read_bytes()
-    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return StaticFile(content, media_type)
+def _files_in(package: str) -> dict[str, Path]:
+    folder = _folder(package, "static")
+    return {path.name: path for path in folder.iterdir() if path.is_file()} if folder.is_dir() else {}
 
 
 @lru_cache
 def version() -> str:
-    """What changes with any of the files. All have one, so that modules find each other by their names."""
+    """Return a version that changes with any of the files. They share it, so modules find each other by name."""
     digest = hashlib.sha256()
-    for name, file in sorted(static_files().items()):
-        digest.update(name.encode() + hashlib.sha256(file.content).digest())
+    for name, path in sorted(static_files().items()):
+        digest.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
 def static_url(name: str) -> str:
-    """The address of a file, which changes with its content, so that browsers may keep it for good."""
+    """Return the address of a file. It changes with the files, so browsers may keep what they load."""
     if name not in static_files():
-        raise DefinitionError(f"there is no file {name} to serve")
+        raise DefinitionError(f"static file {name} does not exist")
     return f"/static/{version()}/{name}"
+
+
+class _ListedFiles(StaticFiles):
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        file = static_files().get(path)
+        return ("", None) if file is None else (str(file), file.stat())
+
+
+class _Compressed(Response):
+    """A response that is compressed for browsers that accept it."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self._app = GZipMiddleware(response, minimum_size=1, compresslevel=6)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+_FILES = _ListedFiles()
 
 
 @router.get("/static/{asked}/{name:path}")
 @allow(ANYONE)
-def get_static_file(request: Request, asked: str, name: str) -> Response:
-    """One file of the pages."""
-    file = static_files().get(name)
-    if file is None:
-        raise Refused(404, f"there is no file {name[:100]!r}")
-    headers = {"Vary": "Accept-Encoding", "Cache-Control": _FOREVER if asked == version() else "no-cache"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(file.compressed, media_type=file.media_type, headers=headers | {"Content-Encoding": "gzip"})
-    return Response(file.content, media_type=file.media_type, headers=headers)
+async def get_static_file(request: Request, asked: str, name: str) -> Response:
+    """Return a file of the pages."""
+    try:
+        response = await _FILES.get_response(name, request.scope)
+    except HTTPException as error:
+        raise Refused(404, f"static file {name[:100]!r} does not exist") from error
+    response.headers["Cache-Control"] = _FOREVER if asked == version() else "no-cache"
+    return _Compressed(response)

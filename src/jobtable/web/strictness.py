@@ -1,68 +1,104 @@
-"""Bodies are taken at their word: a text is no number, and neither is a truth value.
-
-Pydantic would turn "5" and true into numbers, which the API's description does not allow. So the types of a body are
-compared with those that the description gives, before anything is made of it.
-"""
+"""Requests are taken literally: encoded slashes, query parameters, and the types of a body."""
 
 from __future__ import annotations
 
+import json
+import math
+import re
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
-_TYPE_OF: dict[type, tuple[str, ...]] = {
-    bool: ("boolean",),
-    int: ("integer", "number"),
-    str: ("string",),
-    list: ("array",),
-    dict: ("object",),
-    type(None): ("null",),
-}
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+from starlette.datastructures import QueryParams
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from jobtable.web.problems import Refused
+
+_STAND_IN = "\ufdd0"  # not a character: Unicode reserves it for programs
+_ENCODED = re.compile(rb"%2F", re.IGNORECASE)
+_MOST_LEVELS = 100
+"""More than an item may have; a deeper value could not be written into a response."""
+_LARGEST_EXACT = 2**53
+_TYPES_AS_TEXT = {"date_type", "datetime_type", "is_instance_of", "uuid_type", "bytes_type", "decimal_type"}
 
 
-def mistyped(value: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> str | None:
-    """Where a value has a type that the schema does not allow, as a path; None where it has not."""
-    return _find(value, schema, definitions, "body")
+class EncodedSlashes:
+    """Middleware that keeps an encoded slash (%2F) inside an id.
+
+    Paths are decoded before they are matched, so an encoded slash becomes a stand-in until the route is found.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and _ENCODED.search(scope.get("raw_path") or b""):
+            scope["path"] = unquote(_ENCODED.sub(quote(_STAND_IN).encode(), scope["raw_path"]).decode("ascii"))
+        await self._app(scope, receive, send)
 
 
-def is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects stand within each other on more than so many levels."""
+def with_slashes(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return path parameters with the slashes of their ids."""
+    return {
+        name: value.replace(_STAND_IN, "/") if isinstance(value, str) else value for name, value in parameters.items()
+    }
+
+
+def check_query(given: QueryParams, known: Mapping[str, bool]) -> None:
+    """Refuse unknown query parameters, and repeated ones unless the parameter is a list."""
+    unknown = sorted(set(given) - known.keys())
+    if unknown:
+        names = ", ".join(repr(name[:40]) for name in unknown[:5])
+        accepted = ", ".join(sorted(known)) or "none"
+        raise Refused(422, f"unknown query parameter {names}; accepted: {accepted}")
+    for name, is_list in known.items():
+        if not is_list and (count := len(given.getlist(name))) > 1:
+            raise Refused(422, f"query parameter {name!r} was given {count} times; give it once")
+
+
+async def check_body(request: Request, kind: TypeAdapter[Any]) -> None:
+    """Refuse a body whose types are not exactly those of the API's description: "5" and true are not numbers."""
+    try:
+        body = json.loads(await request.body() or b"null", parse_float=_read_float, parse_constant=_read_float)
+    except (ValueError, RecursionError):
+        return  # the route itself reports malformed JSON
+    if _is_deeper(body, _MOST_LEVELS):
+        raise Refused(422, f"the request is nested deeper than {_MOST_LEVELS} levels")
+    if body is None:
+        return
+    try:
+        kind.validate_json(json.dumps(body), strict=True)
+    except ValidationError as error:
+        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors() if not _is_json_form(each)]
+        if found:
+            raise RequestValidationError(found, body=body) from error
+
+
+def _is_json_form(error: ErrorDetails) -> bool:
+    """Return whether a value has the JSON form of its type.
+
+    After a before-validator, pydantic treats values as Python's, and in strict mode refuses times and enums as text.
+    """
+    return error["type"] in _TYPES_AS_TEXT and isinstance(error["input"], str)
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(is_deeper(each, levels - 1) for each in inner)
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
-def _find(value: Any, schema: dict[str, Any], definitions: dict[str, Any], path: str) -> str | None:
-    reference = schema.get("$ref")
-    if reference is not None:
-        return _find(value, definitions[reference.rpartition("/")[2]], definitions, path)
-    choices = schema.get("anyOf") or schema.get("oneOf")
-    if choices is not None:
-        found = [_find(value, choice, definitions, path) for choice in choices]
-        # Of several that do not fit, the one that fits the furthest says the most.
-        return None if None in found else max((each or "" for each in found), key=len)
-    told = schema.get("type")
-    if told is not None and told not in _types_of(value):
-        return path
-    return _find_within(value, schema, definitions, path)
+def _read_float(text: str) -> float | int:
+    """Read a number with a fraction or an exponent; 2.0 is an integer to JSON Schema, and therefore here.
 
-
-def _find_within(value: Any, schema: dict[str, Any], definitions: dict[str, Any], path: str) -> str | None:
-    if isinstance(value, dict):
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-        for name, inner in value.items():
-            of_name = properties.get(name, others)
-            found = _find(inner, of_name, definitions, f"{path}.{name}") if isinstance(of_name, dict) else None
-            if found:
-                return found
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
-        for number, inner in enumerate(value):
-            found = _find(inner, schema["items"], definitions, f"{path}[{number}]")
-            if found:
-                return found
-    return None
-
-
-def _types_of(value: Any) -> tuple[str, ...]:
-    if isinstance(value, float):
-        return ("number", "integer") if value.is_integer() else ("number",)
-    return _TYPE_OF.get(type(value), ())
+    Python would also read NaN, Infinity and 1e400, which could only be stored as null.
+    """
+    value = float(text)
+    if not math.isfinite(value):
+        raise Refused(422, f"{text[:40]} is not a finite number")
+    return int(value) if value.is_integer() and abs(value) < _LARGEST_EXACT else value

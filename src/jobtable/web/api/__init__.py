@@ -9,7 +9,6 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
-from fastapi.routing import iter_route_contexts
 
 from jobtable.system import declared
 from jobtable.web.api import (
@@ -29,7 +28,8 @@ from jobtable.web.api import (
     workers,
 )
 from jobtable.web.api.examples import BODIES
-from jobtable.web.api.routers import PREFIX
+from jobtable.web.api.parts import PREFIX
+from jobtable.web.fastapi_internals import routes_of
 from jobtable.web.guard import ANYONE, Rule, allow, rule_of
 from jobtable.web.problems import Problem
 
@@ -85,7 +85,7 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
     schemas = description["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    for route in iter_route_contexts(app.routes):
+    for route in routes_of(app):
         rule = rule_of(route.endpoint)
         operations = description["paths"].get(route.path_format, {})
         for method in route.methods or ():

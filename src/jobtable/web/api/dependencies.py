@@ -7,7 +7,7 @@ from functools import partial
 from jobtable.jobs.stored.entities import Job, JobDependency, JobMetric
 from jobtable.jobs.submit.definition import DependsOn
 from jobtable.web.api.job_records import MetricName
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from jobtable.jobs.stored.entities import Instance, InstanceJob
 from jobtable.jobs.stored.fields import InstanceStatus
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, path_id
 from jobtable.web.guard import READ, allow
 

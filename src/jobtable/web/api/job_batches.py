@@ -11,9 +11,8 @@ from pydantic import BaseModel, Field
 from jobtable.errors import JobtableError
 from jobtable.jobs.lifecycle.many import ActedOn
 from jobtable.jobs.stored.entities import Job
-from jobtable.web.api.bodies import Body
 from jobtable.web.api.jobs import NewJobBody
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, api_router
 from jobtable.web.dependencies import CallerOf, TheJobs
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute

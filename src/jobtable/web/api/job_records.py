@@ -21,8 +21,7 @@ from jobtable.jobs.stored.entities import (
 )
 from jobtable.jobs.stored.fields import LogLevel, Status
 from jobtable.model.expressions import attribute_of
-from jobtable.web.api.bodies import NewestFirst
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import NewestFirst, api_router
 from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, allow
 

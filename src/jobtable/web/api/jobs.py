@@ -17,8 +17,7 @@ from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Priority, Status
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy
-from jobtable.web.api.bodies import Body, Id, Name, Written, with_kind
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Id, Name, Written, api_router, with_kind
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from jobtable.objects import ListedObject, content_type, key_parts
 from jobtable.objects.store import CHUNK_SIZE, chunks
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import api_router
 from jobtable.web.dependencies import TheObjects, path_id
 from jobtable.web.guard import READ, allow
 from jobtable.web.problems import Refused

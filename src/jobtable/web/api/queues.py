@@ -11,8 +11,7 @@ from pydantic import Field
 from jobtable.jobs.queues import DEFAULT_CONCURRENCY
 from jobtable.jobs.stored.entities import Queue, QueueJob
 from jobtable.jobs.stored.fields import Priority
-from jobtable.web.api.bodies import Body, Id
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Id, api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from jobtable.errors import NotFoundError, RequestRefused, TableNotFound
 from jobtable.reference import tables
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import api_router
 from jobtable.web.dependencies import CallerOf, TheStore
 from jobtable.web.guard import READ, allow
 from jobtable.web.withheld import refuse_withheld, texts_in

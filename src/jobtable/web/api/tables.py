@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from jobtable.model import Table
 from jobtable.reference import entity_references, table_named, tables
-from jobtable.web.api.routers import api_router
+from jobtable.store.capacity import Units
+from jobtable.web.api.parts import api_router
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheStore, path_id
 from jobtable.web.explorer import Asked, ItemView, explore, index_named
 from jobtable.web.guard import READ, allow
-from jobtable.web.prices import dollars_for
 
 router = api_router("tables")
 
@@ -61,6 +61,11 @@ class UnitsView(BaseModel):
     read_units: float
     write_units: float
     dollars: float
+
+
+def dollars_for(units: Units) -> float:
+    """Return the price of consumed units at DynamoDB's on-demand prices in us-east-1."""
+    return (units.read * 0.125 + units.write * 0.625) / 1_000_000
 
 
 def _view(table: Table, deployed: set[str]) -> TableView:

@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobtable.access.entities import AccessToken, Role
-from jobtable.web.api.bodies import Body
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, api_router
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheTokens, path_id
 from jobtable.web.guard import KNOWN, WRITE, allow
 

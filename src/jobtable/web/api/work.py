@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -11,6 +13,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Request, Response
 from pydantic import BaseModel, Field
 
+from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.buffer import RecordBuffer
@@ -18,13 +21,14 @@ from jobtable.jobs.report.log_lines import log_line
 from jobtable.jobs.report.reports import ReportRules
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobLog, JobMetric
 from jobtable.jobs.stored.fields import LogLevel
-from jobtable.web.api.bodies import Body, Id, Written
+from jobtable.web.api.parts import Body, Id, Written, api_router
 from jobtable.web.api.queues import QueueName
-from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, TheJobs
 from jobtable.web.guard import WORK, allow
 from jobtable.web.idempotency import ReportRoute
-from jobtable.web.recovery import Recovery
+
+_LOG = logging.getLogger(__name__)
+_LOOK_SECONDS = 3.0
 
 router = api_router("work")
 creation = api_router("work", ReportRoute)
@@ -128,6 +132,32 @@ def _recorded(jobs: Jobs, lease: Lease) -> Lease:
     """The lease as its end must know it: with the records that tell of it."""
     key = InstanceJob.key(instance_id=lease.instance_id, job_id=lease.job.job_id)
     return replace(lease, is_recorded=jobs.store.find(key) is not None)
+
+
+class Recovery:
+    """Takes jobs from dead workers while workers on other machines claim: they cannot see each other.
+
+    Any thread may use it.
+    """
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._clock = jobs.clock
+        self._observer = jobs.observer()
+        self._lock = threading.Lock()
+        self._next_at = self._clock.monotonic()
+
+    def look(self) -> None:
+        """Take jobs from workers whose heartbeats have stopped, unless that is being done or was done just now."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._clock.monotonic() >= self._next_at:
+                self._next_at = self._clock.monotonic() + _LOOK_SECONDS
+                self._observer.recover()
+        except JobtableError as error:
+            _LOG.warning("could not recover the jobs of dead workers; will retry: %s", error)
+        finally:
+            self._lock.release()
 
 
 async def _recovery(request: Request) -> Recovery:

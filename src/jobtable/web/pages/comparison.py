@@ -14,11 +14,11 @@ from jobtable.jobs.read.listing import JobFilter, cursor_behind, list_jobs
 from jobtable.jobs.stored.entities import Job
 from jobtable.store import Store
 from jobtable.web.dependencies import TheStore
-from jobtable.web.durations import NOTHING
+from jobtable.web.formats import NOTHING, setting_text
 from jobtable.web.guard import READ, PageRoute, allow
-from jobtable.web.known_workers import known_workers
-from jobtable.web.pages.frame import render, setting_text
+from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import last_values
+from jobtable.web.pages.queues import known_workers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -18,11 +18,11 @@ from jobtable.jobs.submit.resubmission import copy_of, why_no_copy
 from jobtable.store import Page, Store
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
-from jobtable.web.known_workers import known_workers
 from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
 from jobtable.web.pages.owners import owner_of
+from jobtable.web.pages.queues import known_workers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -18,9 +18,9 @@ from jobtable.jobs.stored.fields import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store
 from jobtable.web.dependencies import AllServices
 from jobtable.web.guard import READ, PageRoute, allow
-from jobtable.web.known_workers import known_workers
 from jobtable.web.notices import Notices, list_notices
 from jobtable.web.pages.frame import render, render_fragment
+from jobtable.web.pages.queues import known_workers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
@@ -12,7 +13,7 @@ from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.serving import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job
 from jobtable.jobs.stored.fields import InstanceStatus, Status
-from jobtable.store import Page
+from jobtable.store import Page, Store
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
@@ -134,3 +135,10 @@ def show_worker(
         cursor=page.cursor,
         is_first=not cursor,
     )
+
+
+def known_workers(store: Store, jobs: Iterable[Job]) -> frozenset[str]:
+    """Return the ids of the jobs' workers that have a page: a worker that claims by the API need not register."""
+    named = dict.fromkeys(job.instance_id for job in jobs if job.instance_id)
+    found = store.batch_get([Instance.key(instance_id=each) for each in named], consistent=False)
+    return frozenset(worker.instance_id for worker in found if worker is not None)

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query, Request, Response
 
 from jobtable.model import Table
 from jobtable.reference import entity_references, table_named, tables
+from jobtable.web.api.tables import dollars_for
 from jobtable.web.dependencies import CallerOf, TheStore, path_id
 from jobtable.web.explorer import Asked, explore, index_named
 from jobtable.web.guard import READ, Caller, PageRoute, allow
 from jobtable.web.pages.frame import render
-from jobtable.web.prices import dollars_for
 from jobtable.web.withheld import is_withheld
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -22,8 +22,7 @@ from jobtable.systems.albums.entities import (
 )
 from jobtable.systems.albums.service import ExecutionWithAlbums, MetricsComparison
 from jobtable.systems.albums.web.dependencies import TheAlbums
-from jobtable.web.api.bodies import Body, Id, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Id, Written, api_router
 from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

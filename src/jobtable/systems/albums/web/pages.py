@@ -21,8 +21,7 @@ from jobtable.systems.albums.metrics import count_if_few
 from jobtable.systems.albums.web.dependencies import TheAlbums
 from jobtable.web.dependencies import AllServices, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
-from jobtable.web.pages.frame import render
-from jobtable.web.pages.stored_pictures import find_gone, picture_address
+from jobtable.web.pages.frame import find_gone, picture_address, render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

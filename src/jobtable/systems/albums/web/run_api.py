@@ -15,8 +15,7 @@ from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.metrics import compute_and_compare
 from jobtable.systems.albums.service import MetricsComparison
 from jobtable.systems.albums.web.api import MOST_ALBUMS, ExecutionId, TaskId
-from jobtable.web.api.bodies import Body, Id, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Id, Written, api_router
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute

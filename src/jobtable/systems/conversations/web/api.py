@@ -16,8 +16,7 @@ from jobtable.systems.conversations.entities import (
     TopicName,
 )
 from jobtable.systems.conversations.service import Conversations
-from jobtable.web.api.bodies import NewestFirst, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import NewestFirst, Written, api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 

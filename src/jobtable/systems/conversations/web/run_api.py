@@ -14,8 +14,7 @@ from jobtable.systems.conversations.pipeline import PipelineStage
 from jobtable.systems.conversations.run_comparison import compare_runs
 from jobtable.systems.conversations.runs import ConversationRuns, Deleted, Run, RunSettings
 from jobtable.systems.conversations.web.api import ConversationId
-from jobtable.web.api.bodies import Body, Id
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Id, api_router
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

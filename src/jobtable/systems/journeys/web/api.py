@@ -22,8 +22,7 @@ from jobtable.systems.journeys.entities import (
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
 from jobtable.systems.journeys.service import CompleteJourney, Journeys
-from jobtable.web.api.bodies import Body, Id, NewestFirst, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Id, NewestFirst, Written, api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

@@ -22,8 +22,7 @@ from jobtable.systems.journeys.parts import ReportType, RuleStatus
 from jobtable.systems.journeys.rules import add_rule, change_rule_status
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.web.api import JourneyId, StageId, TheJourneys
-from jobtable.web.api.bodies import Body, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Written, api_router
 from jobtable.web.dependencies import CallerOf, JobId, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute

@@ -21,8 +21,7 @@ from jobtable.systems.receipts.entities import (
     Word,
 )
 from jobtable.systems.receipts.ocr import OcrResult, OcrService
-from jobtable.web.api.bodies import Body, Written, with_kind
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Written, api_router, with_kind
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.limits import takes_file

@@ -13,8 +13,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.systems.receipts.web.api import ImageId, Number
-from jobtable.web.api.bodies import Body, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Written, api_router
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

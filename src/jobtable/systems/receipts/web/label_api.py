@@ -18,8 +18,7 @@ from jobtable.systems.receipts.entities import (
 )
 from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
 from jobtable.systems.receipts.web.api import ImageId, Number
-from jobtable.web.api.bodies import Body, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Written, api_router
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 

@@ -19,8 +19,7 @@ from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.records import Picture
 from jobtable.web.dependencies import TheObjects, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
-from jobtable.web.pages.frame import render
-from jobtable.web.pages.stored_pictures import find_gone, picture_address
+from jobtable.web.pages.frame import find_gone, picture_address, render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -10,8 +10,7 @@ from pydantic import Field
 from jobtable.errors import missing
 from jobtable.systems.receipts.entities import PlacesCache
 from jobtable.systems.receipts.places import DAYS_TO_LIVE, PlacesService
-from jobtable.web.api.bodies import Body, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Written, api_router
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 

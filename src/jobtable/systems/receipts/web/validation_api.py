@@ -21,8 +21,7 @@ from jobtable.systems.receipts.entities import (
 )
 from jobtable.systems.receipts.validation import Finding, ValidationService
 from jobtable.systems.receipts.web.api import ImageId, Number
-from jobtable.web.api.bodies import Body, NewestFirst, Written, with_kind
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, NewestFirst, Written, api_router, with_kind
 from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute

@@ -14,8 +14,7 @@ from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
-from jobtable.web.api.bodies import Body, Id, Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Body, Id, Written, api_router
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute

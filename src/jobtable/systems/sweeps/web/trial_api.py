@@ -10,8 +10,7 @@ from pydantic import Field
 from jobtable.systems.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.systems.sweeps.trials import LAST_RUNG
-from jobtable.web.api.bodies import Written
-from jobtable.web.api.routers import api_router
+from jobtable.web.api.parts import Written, api_router
 from jobtable.web.api.work import LeaseBody, held_lease
 from jobtable.web.dependencies import JobId, TheJobs
 from jobtable.web.guard import WORK, allow

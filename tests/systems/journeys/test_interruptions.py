@@ -24,7 +24,6 @@ from jobtable.systems.journeys.execution_records import ExecutionRecords
 from jobtable.systems.journeys.parts import LogCounts, Priority, ReportType, RuleStatus
 from jobtable.systems.journeys.rules import add_rule
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
-from jobtable.systems.journeys.running.aggregates import added
 from jobtable.systems.journeys.running.flow import ExtraWrites
 from jobtable.systems.journeys.running.stage_run import no_fence
 from jobtable.systems.journeys.service import Journeys
@@ -206,7 +205,7 @@ def begun(jobs: Jobs) -> JobExecution:
 
 def set_aside(jobs: Jobs, execution: JobExecution) -> None:
     logged = LogCounts(total_logs=3, info_count=3)
-    written = ExtraWrites([JobExecution.metrics.set(added(execution.metrics, logged))], logged)
+    written = ExtraWrites([JobExecution.metrics.set(execution.metrics + logged)], logged)
     world(jobs).runner.flow.set_aside(execution, written, no_fence)
 
 

@@ -163,7 +163,7 @@ def test_recent_lines_come_without_reading_the_log() -> None:
         objects.opened = 0
         recent = list(world.verbs.list_recent_job_logs(job_id))
         assert [entry.details["n"] for entry in recent] == list(range(1999, 1899, -1))
-        assert "whole in the full log" in recent[0].message
+        assert "see the full log" in recent[0].message
         assert objects.opened == 0
         assert sum(1 for _ in world.records.get_job_logs("J1", "one", job_id)) == 2_000
 
@@ -318,7 +318,7 @@ def test_keys_are_read_back() -> None:
     for key in (place.log("s"), place.report("s"), place.file("s", "x", "y")):
         found = parse_key(key)
         assert found is not None
-        assert found.place == place
+        assert found.folder == place
     assert parse_key("journeys/J1/other") is None
     assert parse_key("jobs/1/log/1.txt") is None
 

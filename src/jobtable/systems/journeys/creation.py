@@ -12,31 +12,34 @@ from jobtable.systems.journeys.entities import Journey, SecondBrainRule, StageDe
 from jobtable.systems.journeys.parts import Creation, RuleStatus
 
 Belonging = StageDefinition | SecondBrainRule
-_PART = MOST_ACTIONS - 1
-"""How many items a transaction creates at most beside its write to the journey."""
-
-
+_MOST_AT_ONCE = MOST_ACTIONS - 1
+"""Items per transaction, beside its write to the journey."""
 DELETION = "deletion"
-"""The fingerprint in the mark of a journey that is being deleted."""
+"""The fingerprint in the marker of a journey that is being deleted."""
 
 
 def incomplete(journey_id: str) -> ConflictError:
-    """Why nothing begins in a journey that has a mark."""
-    return ConflictError(f"journey {journey_id} is not there completely: finish its creation, import or deletion first")
+    """Return the error for an operation on a journey that has a marker."""
+    return ConflictError(f"journey {journey_id} is incomplete; finish its creation, import or deletion first")
 
 
 def create(store: Store, journey: Journey, stages: Sequence[StageDefinition], rules: Sequence[SecondBrainRule]) -> None:
     """Store a new journey with what belongs to it, or raise AlreadyExistsError.
 
-    Up to 99 stages and rules, of 2 MB together, are one transaction. More are created in parts; until the last, the
-    journey's `creation` says how many are there. An interrupted creation goes on when it is called again with the same
-    items.
+    Up to 99 stages and rules of at most 2 MB are one transaction. More are created in parts; until the last one, the
+    journey's `creation` counts them. The same call again resumes an interrupted creation.
     """
     items: list[Belonging] = [*stages, *rules]
-    _refuse_strangers(journey, items)
-    _refuse_namesakes(journey, stages)
-    journey = _counted(journey, stages, rules)
-    first = next(packed(items, _PART), [])
+    if stranger := next((item for item in items if item.journey_id != journey.journey_id), None):
+        raise ValueRefusedError(f"{stranger!r:.200} belongs to journey {stranger.journey_id}, not {journey.journey_id}")
+    counts = {stage.stage_id: 0 for stage in stages}
+    if len(counts) < len(stages):
+        names = ", ".join(stage.stage_id for stage in stages)
+        raise ValueRefusedError(f"journey {journey.journey_id} has two stages with the same id: {names}")
+    active = sum(rule.status is RuleStatus.ACTIVE for rule in rules)
+    aggregates = journey.aggregates.replace(total_rules=len(rules), active_rules=active)
+    journey = journey.replace(aggregates=aggregates, execution_counts=counts)
+    first = next(packed(items, _MOST_AT_ONCE), [])
     if len(first) == len(items):
         _add_first(store, journey, items)
         return
@@ -46,28 +49,8 @@ def create(store: Store, journey: Journey, stages: Sequence[StageDefinition], ru
         done = _go_on(store, journey, items, plan, done)
 
 
-def _refuse_strangers(journey: Journey, items: Sequence[Belonging]) -> None:
-    stranger = next((item for item in items if item.journey_id != journey.journey_id), None)
-    if stranger is not None:
-        raise ValueRefusedError(f"{stranger!r:.200} belongs to journey {stranger.journey_id}, not {journey.journey_id}")
-
-
-def _refuse_namesakes(journey: Journey, stages: Sequence[StageDefinition]) -> None:
-    names = [stage.stage_id for stage in stages]
-    if len(set(names)) < len(names):
-        raise ValueRefusedError(f"journey {journey.journey_id} has two stages of one id: {', '.join(names)}")
-
-
-def _counted(journey: Journey, stages: Sequence[StageDefinition], rules: Sequence[SecondBrainRule]) -> Journey:
-    """The journey with its counters as they are at the start."""
-    aggregates = journey.aggregates.replace(
-        total_rules=len(rules), active_rules=sum(rule.status is RuleStatus.ACTIVE for rule in rules)
-    )
-    return journey.replace(aggregates=aggregates, execution_counts={stage.stage_id: 0 for stage in stages})
-
-
 def _fingerprint(journey: Journey, items: Sequence[Belonging]) -> str:
-    """Tells whether a creation that goes on is of the same items as the one that began."""
+    """Identify what is created, so that only a creation of the same items resumes."""
     digest = hashlib.sha256(journey.model_dump_json(exclude={"creation"}).encode())
     for item in items:
         digest.update(item.model_dump_json().encode())
@@ -82,12 +65,12 @@ def _add_first(store: Store, journey: Journey, items: Sequence[Belonging]) -> No
                 tx.add(item)
     except TransactionFailedError as error:
         if any(isinstance(failure.current, Journey) for failure in error.failures):
-            raise AlreadyExistsError(f"journey {journey.journey_id} is there already") from error
-        raise _understood(error, f"cannot create journey {journey.journey_id}") from error
+            raise AlreadyExistsError(f"journey {journey.journey_id} already exists") from error
+        raise _meaning_of(error, f"cannot create journey {journey.journey_id}") from error
 
 
 def _begin(store: Store, journey: Journey, first: Sequence[Belonging], marker: Creation) -> int:
-    """Create the first part, or find out how far an interrupted creation of the same items has come."""
+    """Create the first part, or find how far an interrupted creation of the same items got."""
     try:
         _add_first(store, journey.replace(creation=marker), first)
     except AlreadyExistsError:
@@ -99,7 +82,7 @@ def _begin(store: Store, journey: Journey, first: Sequence[Belonging], marker: C
 
 
 def _go_on(store: Store, journey: Journey, items: Sequence[Belonging], plan: str, done: int) -> int:
-    part = next(packed(items[done:], _PART))
+    part = next(packed(items[done:], _MOST_AT_ONCE))
     until = done + len(part)
     marker = Creation(done=until, total=len(items), fingerprint=plan) if until < len(items) else None
     try:
@@ -112,12 +95,11 @@ def _go_on(store: Store, journey: Journey, items: Sequence[Belonging], plan: str
             for item in part:
                 tx.add(item)
     except TransactionFailedError as error:
-        raise _understood(error, f"cannot go on with the creation of journey {journey.journey_id}") from error
+        raise _meaning_of(error, f"cannot continue the creation of journey {journey.journey_id}") from error
     return until
 
 
-def _understood(error: TransactionFailedError, message: str) -> ConflictError:
-    """What a failed creation means: something is there already, or something cannot be stored."""
+def _meaning_of(error: TransactionFailedError, message: str) -> ConflictError:
     if any(failure.code == "ConditionalCheckFailed" for failure in error.failures):
         return AlreadyExistsError(f"{message}: {error}")
     return error

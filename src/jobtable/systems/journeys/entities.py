@@ -1,4 +1,4 @@
-"""The table of journeys, and its six entities."""
+"""The table of journeys and its six entities."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ journeys = Table(
 
 
 class Journey(Entity, table=journeys, type="Journey", envelope="Data", alias=camel_case):
-    """A transformation journey: what it is for, how far it is, and sums over what belongs to it."""
+    """A transformation journey: its purpose, its progress, and totals over what belongs to it."""
 
     key = Key("JOURNEY#{journey_id}", "METADATA")
     by_creation = Key("JOURNEYS", "{created_at}", index="GSI1")
@@ -71,7 +71,7 @@ class Journey(Entity, table=journeys, type="Journey", envelope="Data", alias=cam
 
 
 class StageDefinition(Entity, table=journeys, type="StageDefinition", envelope="Data", alias=camel_case):
-    """A stage of a journey's workflow, with its steps; stages run in their order."""
+    """A stage of a journey with its steps; stages run by their order."""
 
     key = Key("JOURNEY#{journey_id}", "STAGE#{order:02d}#{stage_id}")
     by_order = Key("JOURNEY#{journey_id}#STAGES", "{order:02d}", index="GSI1")
@@ -116,7 +116,7 @@ class SecondBrainRule(Entity, table=journeys, type="SecondBrainRule", envelope="
 
 
 class JobExecution(Entity, table=journeys, type="JobExecution", envelope="Data", alias=camel_case):
-    """One execution of a stage; a retry is another one, with the next number."""
+    """One execution of a stage; a retry is a new execution with the next number."""
 
     key = Key("JOURNEY#{journey_id}", "JOB#{order:02d}#{stage_id}#{execution_number:03d}#{created_at}")
     by_job = Key("JOB#{job_id}", "{created_at}", index="GSI1")
@@ -145,7 +145,7 @@ class JobExecution(Entity, table=journeys, type="JobExecution", envelope="Data",
 
 
 class LogEntry(Entity, table=journeys, type="LogEntry", envelope="Data", alias=camel_case):
-    """A log line worth a quick look; the full log lies in object storage."""
+    """A recent or important log line; the full log is in object storage."""
 
     key = Key("JOURNEY#{journey_id}", "LOG#{job_id}#{step}#{timestamp}#{log_id}")
     by_job = Key("JOB#{job_id}", "{timestamp}", index="GSI1")
@@ -164,7 +164,7 @@ class LogEntry(Entity, table=journeys, type="LogEntry", envelope="Data", alias=c
 
 
 class JobReport(Entity, table=journeys, type="JobReport", envelope="Data", alias=camel_case):
-    """The catalogue entry of a report; the report itself lies in object storage."""
+    """The catalogue entry of a report; the report itself is in object storage."""
 
     key = Key("JOURNEY#{journey_id}", "REPORT#{job_id}#{report_type}#{generated_at}#{report_id}")
     by_job = Key("REPORTS#{job_id}", "{generated_at}", index="GSI1")

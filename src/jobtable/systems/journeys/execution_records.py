@@ -118,7 +118,7 @@ class ExecutionRecords:
         found = parse_key(key)
         if found is None:
             return False
-        place = found.place
+        place = found.folder
         if found.kind is ObjectKind.REPORT:
             return self._is_report(place, key)
         try:

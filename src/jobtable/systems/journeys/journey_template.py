@@ -1,4 +1,4 @@
-"""Journey templates: the stages of a journey with the classes that run them, each of which can be replaced."""
+"""Journey templates: the stages of a journey and the classes that run them, each of which can be replaced."""
 
 from __future__ import annotations
 
@@ -13,39 +13,31 @@ from jobtable.systems.journeys.entities import StageDefinition
 from jobtable.systems.journeys.stage import Stage
 
 _EXAMPLE = "jobtable.systems.journeys.example"
-_IMPLEMENTATIONS = {
-    "raw_analysis": f"{_EXAMPLE}.raw_analysis:RawAnalysis",
-    "stripped_schema": f"{_EXAMPLE}.stripped_schema:StrippedSchema",
-    "tmf_mapping": f"{_EXAMPLE}.tmf_mapping:TmfMapping",
-    "migration_planning": f"{_EXAMPLE}.migration_planning:MigrationPlanning",
-    "data_migration": f"{_EXAMPLE}.data_migration:DataMigration",
-    "verification_validation": f"{_EXAMPLE}.verification:Verification",
-}
 
 
 @dataclass(frozen=True)
 class JourneyTemplate:
-    """What new journeys are made from; every change gives another template."""
+    """What new journeys are made from; every change returns another template."""
 
     implementations: tuple[tuple[str, str], ...]
-    """For each of the default stages, `module:Class`."""
+    """`module:Class` for each of the default stages."""
     skippable: frozenset[str] = frozenset()
 
     def replacing(self, stage_id: str, implementation: str | type[Stage]) -> JourneyTemplate:
-        """The same, with another class for one stage."""
+        """Return this template with another class for one stage."""
         self._refuse_unknown(stage_id)
         path = implementation if isinstance(implementation, str) else path_of(implementation)
         changed = tuple((known, path if known == stage_id else old) for known, old in self.implementations)
         return replace(self, implementations=changed)
 
     def allowing_skip(self, *stage_ids: str) -> JourneyTemplate:
-        """The same, with stages that may be skipped."""
+        """Return this template with more stages that may be skipped."""
         for stage_id in stage_ids:
             self._refuse_unknown(stage_id)
         return replace(self, skippable=self.skippable | set(stage_ids))
 
     def stages(self, journey_id: str, created_at: datetime) -> list[StageDefinition]:
-        """The stages of a new journey, in order; DefinitionError if a class cannot be found or lacks a step."""
+        """Return the stages of a new journey in order; DefinitionError if a class is missing or lacks a step."""
         paths = dict(self.implementations)
         made = [
             stage.replace(implementation=paths[stage.stage_id], can_skip=stage.stage_id in self.skippable)
@@ -61,26 +53,35 @@ class JourneyTemplate:
             raise NotFoundError(f"the template has no stage {stage_id}; it has {', '.join(known)}")
 
 
-DEFAULT_TEMPLATE = JourneyTemplate(tuple(_IMPLEMENTATIONS.items()))
+DEFAULT_TEMPLATE = JourneyTemplate(
+    (
+        ("raw_analysis", f"{_EXAMPLE}.raw_analysis:RawAnalysis"),
+        ("stripped_schema", f"{_EXAMPLE}.stripped_schema:StrippedSchema"),
+        ("tmf_mapping", f"{_EXAMPLE}.tmf_mapping:TmfMapping"),
+        ("migration_planning", f"{_EXAMPLE}.migration_planning:MigrationPlanning"),
+        ("data_migration", f"{_EXAMPLE}.data_migration:DataMigration"),
+        ("verification_validation", f"{_EXAMPLE}.verification:Verification"),
+    )
+)
 """The six default stages, run by the classes of the bundled example."""
 
 
 def path_of(stage_class: type[Stage]) -> str:
-    """How a stage's record names its class."""
+    """Return the path by which a stage's record names its class."""
     return f"{stage_class.__module__}:{stage_class.__qualname__}"
 
 
 def stage_class_of(definition: StageDefinition) -> type[Stage]:
-    """The class that runs a stage, or DefinitionError."""
+    """Import the class that runs a stage, or raise DefinitionError."""
     path = definition.implementation
     if path is None:
-        raise DefinitionError(f"stage {definition.stage_id} names no class that runs it: set its implementation")
+        raise DefinitionError(f"stage {definition.stage_id} has no class to run it; set its implementation")
     module_name, _, class_name = current_path(path).partition(":")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except (Exception, SystemExit) as error:  # whatever a module raises while it is imported
-        told = kind_and_text(error)
-        raise DefinitionError(f"stage {definition.stage_id}: cannot load {path!r}: {told}") from error
+        message = f"stage {definition.stage_id}: cannot load {path!r}: {kind_and_text(error)}"
+        raise DefinitionError(message) from error
     if not (isinstance(found, type) and issubclass(found, Stage)):
-        raise DefinitionError(f"stage {definition.stage_id}: {path!r} is no subclass of Stage")
+        raise DefinitionError(f"stage {definition.stage_id}: {path!r} is not a subclass of Stage")
     return found

@@ -1,4 +1,4 @@
-"""Where the logs, reports and files of an execution lie in object storage: the paths, and back from a path."""
+"""The object keys of an execution's logs, reports and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobtable.objects import key_parts, object_key
 from jobtable.systems.journeys.parts import Buckets
 
 ROOT = "journeys"
-"""The first part of every key of a journey's objects."""
+"""The first part of every object key of a journey."""
 DEFAULT_BUCKETS = Buckets(logs_bucket="transformation-journey-logs", reports_bucket="transformation-journey-reports")
 
 
@@ -31,44 +31,44 @@ class ExecutionFolder:
     job_id: str
 
     def prefix(self, kind: ObjectKind) -> str:
-        """What the keys of all objects of a kind begin with."""
+        """Return the prefix of the keys of one kind."""
         return object_key(ROOT, self.journey_id, "stages", self.stage_id, "executions", self.job_id, kind.value)
 
     def log(self, step_id: str, run: int | None = None) -> str:
-        """The key of a step's full log, as a run of the execution has stored it."""
+        """Return the key of a step's full log as a run of the execution stored it."""
         return f"{self.prefix(ObjectKind.LOG)}/{object_key(*_folder_of(run), f'{step_id}.json')}"
 
     def report(self, name: str, run: int | None = None) -> str:
-        """The key of a report, as a run has stored it; the report of a step has the step's name."""
+        """Return the key of a report as a run stored it; the report of a step has the step's name."""
         return f"{self.prefix(ObjectKind.REPORT)}/{object_key(*_folder_of(run), f'{name}.json')}"
 
     def file(self, step_id: str, *name: str) -> str:
-        """The key of a file that a step makes."""
+        """Return the key of a file that a step wrote."""
         return f"{self.prefix(ObjectKind.FILE)}/{object_key(step_id, *name)}"
 
 
 def _folder_of(run: int | None) -> tuple[str, ...]:
-    """Each run after the first has a folder: a worker that was taken for dead replaces nothing that is not its own."""
+    """Each run after the first has its own folder, so a worker presumed dead overwrites nothing of its successor."""
     return () if run is None else (f"run-{run}",)
 
 
 @dataclass(frozen=True)
 class ExecutionObject:
-    """What the key of an object says about it."""
+    """What an object key says about its object."""
 
-    place: ExecutionFolder
+    folder: ExecutionFolder
     kind: ObjectKind
     rest: tuple[str, ...]
-    """What follows the kind: `step.json`, in the folder of a later run, or the step and the name of a file."""
+    """The parts after the kind: `step.json`, in the folder of a later run, or the step and the name of a file."""
 
 
 def journey_prefix(journey_id: str) -> str:
-    """What the keys of all objects of a journey begin with."""
+    """Return the prefix of all object keys of a journey."""
     return object_key(ROOT, journey_id)
 
 
 def parse_key(key: str) -> ExecutionObject | None:
-    """What an object is, or None for a key that no execution makes."""
+    """Read an object key, or return None if no execution makes such keys."""
     match key_parts(key):
         case (root, journey_id, "stages", stage_id, "executions", job_id, kind, *rest) if root == ROOT and rest:
             if kind in set(ObjectKind):
@@ -77,14 +77,14 @@ def parse_key(key: str) -> ExecutionObject | None:
 
 
 def location(bucket: str, key: str) -> str:
-    """An object's place as records name it: `s3://BUCKET/KEY`."""
+    """Return the location of an object as records name it: `s3://BUCKET/KEY`."""
     return f"s3://{bucket}/{key}"
 
 
 def key_of(s3_location: str) -> str:
-    """The object's key in a location."""
+    """Return the object key of a location."""
     scheme, _, rest = s3_location.partition("://")
     bucket, _, key = rest.partition("/")
     if scheme != "s3" or not bucket or not key:
-        raise ValueRefusedError(f"{s3_location!r} is no location of an object: s3://BUCKET/KEY")
+        raise ValueRefusedError(f"{s3_location!r} must be a location of an object, as in s3://BUCKET/KEY")
     return key

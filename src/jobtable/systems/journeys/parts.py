@@ -13,10 +13,8 @@ from jobtable.model import Attribute, Condition, Json, OrNull, Part, Timestamp, 
 from jobtable.model.conditions import AttributeIs
 
 Percent: TypeAlias = Annotated[int, Field(ge=0, le=100)]
-
-
 _RUNNING_BEFORE = "in_progress"
-"""What older programs write for what is running."""
+"""What older programs write instead of `running`."""
 
 
 class _Status(StrEnum):
@@ -26,7 +24,7 @@ class _Status(StrEnum):
 
 
 def is_running(status: Attribute[Any]) -> Condition:
-    """That a status says running, in either form."""
+    """Return the condition that a status is `running`, in either form."""
     return (status == "running") | AttributeIs(status.field.path, {"S": _RUNNING_BEFORE})
 
 
@@ -63,7 +61,7 @@ class JobExecutionStatus(_Status):
 
 
 class Priority(StrEnum):
-    """How urgent something is, the most urgent first."""
+    """How urgent a journey or a rule is, the most urgent first."""
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -72,12 +70,12 @@ class Priority(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The place in the order: 0 for critical, 3 for low."""
+        """From 0 for critical to 3 for low."""
         return list(Priority).index(self)
 
 
 class RuleType(StrEnum):
-    """What a rule is about."""
+    """The subject of a rule."""
 
     FIELD_MAPPING = "field_mapping"
     CONTEXTUAL_RECOMMENDATIONS = "contextual_recommendations"
@@ -96,7 +94,7 @@ class RuleScope(StrEnum):
 
 
 class RuleStatus(StrEnum):
-    """Whether a rule is in use."""
+    """Whether a rule applies."""
 
     ACTIVE = "active"
     INACTIVE = "inactive"
@@ -124,7 +122,7 @@ class ReportType(StrEnum):
 
 
 class JourneySource(Part, alias=camel_case):
-    """Where a journey takes its data from."""
+    """The source of a journey's data."""
 
     type: str = "schema-based"
     schema_id: str
@@ -133,7 +131,7 @@ class JourneySource(Part, alias=camel_case):
 
 
 class ExecutionConfiguration(Part, alias=camel_case):
-    """How a stage is run."""
+    """How to run a stage."""
 
     timeout: Annotated[int, Field(gt=0)] = 1800
     retry_attempts: Count = 3
@@ -141,7 +139,7 @@ class ExecutionConfiguration(Part, alias=camel_case):
 
 
 class JourneyConfiguration(ExecutionConfiguration, alias=camel_case):
-    """How a whole journey is run."""
+    """How to run a whole journey."""
 
     max_depth: Count = 5
     tmf_spec_version: str = "4.0.0"
@@ -152,7 +150,7 @@ class JourneyConfiguration(ExecutionConfiguration, alias=camel_case):
 
 
 class Aggregates(Part, alias=camel_case):
-    """Sums over everything that a journey has."""
+    """Totals over everything that belongs to a journey."""
 
     total_jobs: Count = 0
     completed_jobs: Count = 0
@@ -164,11 +162,11 @@ class Aggregates(Part, alias=camel_case):
     total_rules: Count = 0
     active_rules: Count = 0
     total_execution_seconds: Decimal | None = None
-    """The exact sum; `total_execution_time` is the same in whole minutes, to be read by people."""
+    """The exact sum; `total_execution_time` shows it in whole minutes."""
 
 
 class Creation(Part, alias=camel_case):
-    """How far a journey that is too large for one transaction has been created or imported."""
+    """How far the creation or import of a journey has come, if it takes more than one transaction."""
 
     done: Count
     total: Count
@@ -186,7 +184,7 @@ class StepDefinition(Part, alias=camel_case):
 
 
 class RuleMetadata(Part, alias=camel_case):
-    """Where a rule comes from, and which stages it is for."""
+    """The origin of a rule, and the stages that it applies to."""
 
     created_by: str
     version: str = "1.0"
@@ -196,7 +194,7 @@ class RuleMetadata(Part, alias=camel_case):
 
 
 class LogCounts(Part, alias=camel_case):
-    """How many lines of each level an execution has logged."""
+    """The number of log lines of each level."""
 
     total_logs: Count = 0
     error_count: Count = 0
@@ -204,9 +202,15 @@ class LogCounts(Part, alias=camel_case):
     info_count: Count = 0
     debug_count: Count = 0
 
+    def __add__(self, other: LogCounts) -> LogCounts:
+        return LogCounts(**{name: getattr(self, name) + getattr(other, name) for name in LogCounts.model_fields})
+
+    def __sub__(self, other: LogCounts) -> LogCounts:
+        return LogCounts(**{name: getattr(self, name) - getattr(other, name) for name in LogCounts.model_fields})
+
 
 class Buckets(Part, alias=camel_case):
-    """Where the full logs and reports of an execution lie."""
+    """The buckets with the full logs and reports of an execution."""
 
     logs_bucket: str
     reports_bucket: str
@@ -219,11 +223,11 @@ class StepLogFile(Part, alias=camel_case):
     size: Count
     sha256: str
     run: Count | None = None
-    """Which run of the execution has stored it, if it was not the first: each has a folder of its own."""
+    """The run of the execution that stored it, after the first; each run has its own folder."""
 
 
 class StepRun(Part, alias=camel_case):
-    """How a step of an execution went."""
+    """One step of an execution."""
 
     step_id: str
     status: JobExecutionStatus = JobExecutionStatus.PENDING
@@ -232,14 +236,14 @@ class StepRun(Part, alias=camel_case):
     duration: OrNull[float] = None
     progress: Percent | None = None
     position: Json = None
-    """How far the step has come, in its own terms: where it goes on after a crash."""
+    """How far the step has come, in its own terms; it resumes there after a crash."""
     log: StepLogFile | None = None
     reports: Count | None = None
-    """How many reports a step that is not finished has stored with its position."""
+    """The number of reports that an unfinished step has stored with its position."""
 
 
 class ReportMetrics(Part, alias=camel_case):
-    """The size of a report, and how long it took to make."""
+    """The size of a report, and how long it took to generate."""
 
     content_size: Count
     generation_time: float

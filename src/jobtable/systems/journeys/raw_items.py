@@ -14,7 +14,7 @@ from jobtable.store.backend import Item
 
 
 def list_partition(store: Store, table: Table, selection: Selection[Any]) -> Iterator[Item]:
-    """Every item of the partition that a key is in, in key order."""
+    """Yield every item of the partition of a key, in key order."""
     request: dict[str, Any] = {
         "TableName": store.table_name(table),
         "KeyConditionExpression": "PK = :pk",
@@ -31,16 +31,12 @@ def list_partition(store: Store, table: Table, selection: Selection[Any]) -> Ite
 
 
 def position(item: Item) -> tuple[bytes, bytes]:
-    """The place of an item in key order: by partition, and then by sort key, as DynamoDB compares them."""
-    return _bytes(item["PK"]["S"]), _bytes(item["SK"]["S"])
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    """Return what orders items as DynamoDB does: by partition key, then by sort key."""
+    return item["PK"]["S"].encode("utf-8", "surrogatepass"), item["SK"]["S"].encode("utf-8", "surrogatepass")
 
 
 def missing_from(wanted: Iterable[Item], here: Iterable[Item]) -> Iterator[Item]:
-    """The keys of the items that are here and not wanted; both come in key order."""
+    """Yield the keys of the items that are here but not wanted; both come in key order."""
     there = ((position(item), 0, item) for item in here)
     coming = ((position(item), 1, item) for item in wanted)
     last: tuple[tuple[bytes, bytes], Item] | None = None
@@ -53,33 +49,27 @@ def missing_from(wanted: Iterable[Item], here: Iterable[Item]) -> Iterator[Item]
 
 
 def add_item(store: Store, table: Table, item: Item) -> bool:
-    """Store an item where none is; says whether it was stored."""
-    request = {
-        "TableName": store.table_name(table),
-        "Item": item,
-        "ConditionExpression": "attribute_not_exists(PK)",
-        "ReturnConsumedCapacity": "TOTAL",
-    }
+    """Store an item unless its key is taken; return whether it was stored."""
+    request = {"Item": item, "ConditionExpression": "attribute_not_exists(PK)"}
     try:
-        store.ask("PutItem", request, "Journey.import", writes=True)
+        _put(store, table, request)
     except ConditionalCheckFailed:
         return False
     return True
 
 
 def replace_item(store: Store, table: Table, item: Item, when: Condition) -> bool:
-    """Store an item in place of one for which this holds; says whether it is there now."""
+    """Store an item in place of one that meets a condition; return whether it is there now."""
     placeholders = Placeholders()
-    request: dict[str, Any] = {
-        "TableName": store.table_name(table),
-        "Item": item,
-        "ConditionExpression": when.write(placeholders),
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        "ReturnConsumedCapacity": "TOTAL",
-    }
+    request: dict[str, Any] = {"Item": item, "ConditionExpression": when.write(placeholders)}
     placeholders.add_to(request)
     try:
-        store.ask("PutItem", request, "Journey.import", writes=True)
+        _put(store, table, {**request, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"})
     except ConditionalCheckFailed as error:
-        return bool(error.details.get("Item") == item)  # it may have happened, and its answer been lost
+        return bool(error.details.get("Item") == item)  # an earlier try may have succeeded without an answer
     return True
+
+
+def _put(store: Store, table: Table, request: dict[str, Any]) -> None:
+    request = {"TableName": store.table_name(table), "ReturnConsumedCapacity": "TOTAL", **request}
+    store.ask("PutItem", request, "Journey.import", writes=True)

@@ -1,4 +1,4 @@
-"""Second Brain rules: which of them apply to a stage, and changes that keep the journey's counters right."""
+"""Second Brain rules: which of them apply to a stage, and changes that keep the journey's counts right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobtable.systems.journeys.parts import RuleScope, RuleStatus, RuleType
 def applicable(
     rules: Iterable[SecondBrainRule], stage: StageDefinition, rule_type: RuleType | None = None
 ) -> list[SecondBrainRule]:
-    """The active rules that apply to a stage, in rank order: critical, high, medium, low, then by their index."""
+    """Return the active rules that apply to a stage, by priority (critical first) and then by index."""
     if not stage.second_brain_enabled:
         return []
     found = [rule for rule in rules if _applies(rule, stage.stage_id) and rule_type in (None, rule.type)]
@@ -32,18 +32,17 @@ def _applies(rule: SecondBrainRule, stage_id: str) -> bool:
 
 
 def add_rule(store: Store, rule: SecondBrainRule) -> None:
-    """Store a new rule and count it; AlreadyExistsError if it is there, NotFoundError if its journey is not.
+    """Store a new rule and count it.
 
-    ConflictError if the journey is not there completely.
+    AlreadyExistsError for a known rule, NotFoundError for an unknown journey, ConflictError for an incomplete one.
     """
-    counted = Journey.aggregates["total_rules"].increment(1)
-    active = Journey.aggregates["active_rules"].increment(1 if rule.status is RuleStatus.ACTIVE else 0)
+    active = 1 if rule.status is RuleStatus.ACTIVE else 0
     try:
         with store.transaction() as tx:
             tx.update(
                 Journey.key(journey_id=rule.journey_id),
-                counted,
-                active,
+                Journey.aggregates["total_rules"].increment(1),
+                Journey.aggregates["active_rules"].increment(active),
                 Journey.updated_at.set(rule.created_at),
                 when=Journey.creation.missing(),
             )
@@ -57,7 +56,7 @@ def add_rule(store: Store, rule: SecondBrainRule) -> None:
 
 
 def change_rule_status(store: Store, rule: SecondBrainRule, status: RuleStatus, now: datetime) -> SecondBrainRule:
-    """Switch a rule on or off and count it, in one transaction; ConflictError if it has changed since it was read."""
+    """Switch a rule on or off and count it, in one transaction; ConflictError after a concurrent change."""
     by = (status is RuleStatus.ACTIVE) - (rule.status is RuleStatus.ACTIVE)
     journey_id = rule.journey_id
     try:
@@ -67,5 +66,5 @@ def change_rule_status(store: Store, rule: SecondBrainRule, status: RuleStatus, 
             changes = (SecondBrainRule.status.set(status), SecondBrainRule.updated_at.set(now))
             tx.update(rule, *changes, when=SecondBrainRule.status == rule.status)
     except TransactionFailedError as error:
-        raise ConflictError(f"rule {rule.rule_id} of journey {journey_id} was changed meanwhile: {error}") from error
+        raise ConflictError(f"rule {rule.rule_id} of journey {journey_id} changed meanwhile: {error}") from error
     return rule.replace(status=status, updated_at=now)

@@ -1,4 +1,4 @@
-"""The verbs of journeys: create them, and find what belongs to them."""
+"""The verbs of journeys: create a journey, and find what belongs to it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from jobtable.systems.journeys.example.rule_book import example_rules
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import Buckets, JourneyStatus, Priority, RuleStatus, is_running
 from jobtable.systems.journeys.rules import change_rule_status
-from jobtable.systems.journeys.running.flow import executions_of, find_latest_execution, refuse_too_many
+from jobtable.systems.journeys.running.flow import checked_number, executions_of, find_latest_execution
 
 
 @dataclass(frozen=True)
 class CompleteJourney:
-    """A journey with its stages in order, its rules in rank order within their stages, and its latest executions."""
+    """A journey with its stages in order, its rules by stage and priority, and its latest executions."""
 
     journey: Journey
     stages: list[StageDefinition]
@@ -47,10 +47,7 @@ class Journeys:
 
     @classmethod
     def of(cls, jobs: Jobs) -> Self:
-        """Make it over the store of the jobs."""
         return cls(jobs.store, clock=jobs.clock)
-
-    # --- journeys ---------------------------------------------------------------------------------------------------
 
     def create_journey(
         self,
@@ -58,10 +55,7 @@ class Journeys:
         stages: Sequence[StageDefinition] | None = None,
         rules: Sequence[SecondBrainRule] = (),
     ) -> None:
-        """Store a new journey with its stages (the six default ones if none are given) and rules, all or nothing.
-
-        More than 99 stages and rules, or 2 MB of them, are stored in parts: see `creation.create`.
-        """
+        """Store a new journey with its rules and stages (by default the six), all or nothing; see `creation.create`."""
         if stages is None:
             stages = default_stages(journey.journey_id, journey.created_at)
         creation.create(self._store, journey, stages, rules)
@@ -69,33 +63,30 @@ class Journeys:
     def create_from_template(
         self, journey: Journey, template: JourneyTemplate = DEFAULT_TEMPLATE, *, with_example_rules: bool = False
     ) -> None:
-        """Store a new journey with the stages of a template, and with the rules that the bundled example has.
-
-        DefinitionError if a class of the template cannot be found, or lacks a step of its stage.
-        """
+        """Store a new journey with the stages of a template; DefinitionError if a class is missing or lacks a step."""
         stages = template.stages(journey.journey_id, journey.created_at)
         rules = example_rules(journey.journey_id, journey.created_by, journey.created_at) if with_example_rules else []
         self.create_journey(journey, stages, rules)
 
     @access_pattern("Get specific journey by ID")
     def get_journey(self, journey_id: str) -> Journey:
-        """The journey, or NotFoundError."""
+        """Return a journey, or raise NotFoundError."""
         return self._store.get(Journey.key(journey_id=journey_id))
 
     @access_pattern("Pattern 2: List All Journeys", index="GSI1")
     def list_journeys(self, status: JourneyStatus | None = None, *, newest_first: bool = False) -> Query[Journey]:
-        """All journeys in order of their creation; those with a status where one is given, for which all are read."""
-        is_so = is_running(Journey.status) if status is JourneyStatus.RUNNING else Journey.status == status
-        where = None if status is None else is_so
+        """Yield all journeys by creation, or those with a status; a status is a filter, so all are read."""
+        has_status = is_running(Journey.status) if status is JourneyStatus.RUNNING else Journey.status == status
+        where = None if status is None else has_status
         return self._store.query(Journey.by_creation(), where=where, newest_first=newest_first)
 
     @access_pattern("Pattern 1: Get Complete Journey Information")
     def get_complete_journey(
         self, journey_id: str, *, recent_executions: int = 20, consistent: bool = False
     ) -> CompleteJourney:
-        """A journey with its stages, its rules and, from the last stage back, its latest executions.
+        """Return a journey with its stages, its rules and its latest executions, last stage first.
 
-        Reads at half the price what may be a moment old, unless `consistent` is asked for.
+        Without `consistent` it costs half, and may be a moment old.
         """
         journey = self._store.get(Journey.key(journey_id=journey_id), consistent=consistent)
         # Rules and stages are neighbours in the partition: one query reads both.
@@ -112,23 +103,20 @@ class Journeys:
                 rules.append(item)
         order = {stage.stage_id: stage.order for stage in stages}
         rules.sort(key=lambda rule: (order.get(rule.stage_id, len(order) + 1), rule.stage_id, *_rank(rule)))
-        return CompleteJourney(journey, stages, rules, self._recent_executions(journey_id, recent_executions))
-
-    def _recent_executions(self, journey_id: str, most: int) -> list[JobExecution]:
-        if most == 0:
-            return []
-        executions = JobExecution.key(journey_id=journey_id)
-        return list(self._store.query(executions, newest_first=True, limit=most, consistent=False))
-
-    # --- stages and rules -------------------------------------------------------------------------------------------
+        executions: list[JobExecution] = []
+        if recent_executions:
+            of_journey = JobExecution.key(journey_id=journey_id)
+            query = self._store.query(of_journey, newest_first=True, limit=recent_executions, consistent=False)
+            executions = list(query)
+        return CompleteJourney(journey, stages, rules, executions)
 
     @access_pattern("List all stages for a journey in order", index="GSI1")
     def list_stages(self, journey_id: str) -> Query[StageDefinition]:
-        """The stages of a journey, in order."""
+        """Yield the stages of a journey, in order."""
         return self._store.query(StageDefinition.by_order(journey_id=journey_id))
 
     def get_stage(self, journey_id: str, stage_id: str) -> StageDefinition:
-        """A stage by its id, or NotFoundError."""
+        """Return a stage by its id, or raise NotFoundError."""
         stages = self._store.query(
             StageDefinition.key(journey_id=journey_id), where=StageDefinition.stage_id == stage_id
         )
@@ -139,39 +127,33 @@ class Journeys:
 
     @access_pattern("Get all rules for a journey", index="GSI1")
     def list_rules(self, journey_id: str) -> list[SecondBrainRule]:
-        """All rules of a journey by stage, in rank order: critical, high, medium, low."""
+        """Return all rules of a journey by stage and priority, critical first."""
         rules = self._store.query(SecondBrainRule.by_priority(journey_id=journey_id))
         return sorted(rules, key=lambda rule: (rule.stage_id, *_rank(rule)))
 
     @access_pattern("Pattern 4: Get Stage-Specific Rules")
     def list_stage_rules(self, journey_id: str, stage_id: str) -> list[SecondBrainRule]:
-        """The rules of one stage, in rank order: critical, high, medium, low."""
+        """Return the rules of one stage by priority, critical first."""
         return sorted(self._store.query(SecondBrainRule.key(journey_id=journey_id, stage_id=stage_id)), key=_rank)
 
     def list_rules_of_priority(self, journey_id: str, stage_id: str, priority: Priority) -> Query[SecondBrainRule]:
-        """The rules of one stage that have this priority, by their index."""
+        """Yield the rules of one stage with this priority, by index."""
         selection = SecondBrainRule.by_priority(journey_id=journey_id, stage_id=stage_id, priority=priority)
         return self._store.query(selection)
 
     def change_rule_status(self, rule: SecondBrainRule, status: RuleStatus) -> SecondBrainRule:
-        """Switch a rule on or off; ConflictError if it has changed since it was read."""
+        """Switch a rule on or off; ConflictError if it changed since it was read."""
         return change_rule_status(self._store, rule, status, self._clock.now())
-
-    # --- executions -------------------------------------------------------------------------------------------------
 
     def create_execution(
         self, stage: StageDefinition, job_id: str, *, triggered_by: str = "user", s3_config: Buckets | None = None
     ) -> JobExecution:
-        """Store and count a new execution of a stage, with the next number; no two of a stage get the same one.
-
-        The same call again gives the execution that is there.
-        """
+        """Store and count a new execution of a stage with the next, unique number; repeated calls return the first."""
         of_job = JobExecution.job_id == job_id
         there = self._store.query(executions_of(stage), where=of_job, newest_first=True).first()
         if there is not None:
             return there
-        number, now = self.next_execution_number(stage), self._clock.now()
-        refuse_too_many(stage, number)
+        number, now = checked_number(stage, self.next_execution_number(stage)), self._clock.now()
         execution = JobExecution(
             job_id=job_id,
             journey_id=stage.journey_id,
@@ -195,16 +177,16 @@ class Journeys:
         return execution
 
     def next_execution_number(self, stage: StageDefinition) -> int:
-        """Take the next number from the journey's counter for the stage."""
+        """Take the next number from the journey's counter of the stage."""
         try:
             return self._count_up(stage)
         except ConditionFailedError:
-            # A journey that another program has stored has no counters: they begin behind what is there.
+            # A journey from another program has no counters: start after the executions that exist.
             latest = find_latest_execution(self._store, stage)
             self._store.update(Journey.key(journey_id=stage.journey_id), Journey.execution_counts.set_if_missing({}))
             count = Journey.execution_counts[stage.stage_id]
-            begin = latest.execution_number if latest else 0
-            self._store.update(Journey.key(journey_id=stage.journey_id), count.set_if_missing(begin))
+            last = latest.execution_number if latest else 0
+            self._store.update(Journey.key(journey_id=stage.journey_id), count.set_if_missing(last))
             return self._count_up(stage)
 
     def _count_up(self, stage: StageDefinition) -> int:
@@ -215,18 +197,18 @@ class Journeys:
 
     @access_pattern("Pattern 5: Get Jobs for Specific Stage")
     def list_stage_executions(self, stage: StageDefinition, *, newest_first: bool = False) -> Query[JobExecution]:
-        """All executions of a stage, in order of their numbers."""
+        """Yield all executions of a stage, by number."""
         return self._store.query(executions_of(stage), newest_first=newest_first)
 
     @access_pattern("List jobs for journey")
     def list_executions(self, journey_id: str) -> Query[JobExecution]:
-        """All executions of a journey, by stage and number."""
+        """Yield all executions of a journey, by stage and number."""
         return self._store.query(JobExecution.key(journey_id=journey_id))
 
     @access_pattern("Get a job by its ID", index="GSI1")
     def get_execution(self, job_id: str) -> JobExecution:
-        """The execution with this job id, or NotFoundError."""
-        # Its logs stand behind it in the index, so the first item is nearly always the execution.
+        """Return the execution with this job id, or raise NotFoundError."""
+        # Its logs follow it in the index, so the first item is nearly always the execution.
         first = self._store.collection(JobExecution.by_job(job_id=job_id)).first()
         if isinstance(first, JobExecution):
             return first
@@ -235,25 +217,23 @@ class Journeys:
             raise missing("journey execution", job_id)
         return found
 
-    # --- logs and reports -------------------------------------------------------------------------------------------
-
     def add_logs(self, entries: Iterable[LogEntry]) -> int:
-        """Store log entries, each on its own; gives their number."""
+        """Store log entries, each on its own; return their number."""
         return self._store.batch_put(entries)
 
     @access_pattern("Pattern 3: Get All Logs for a Job", index="GSI1")
     def list_job_logs(self, job_id: str) -> Query[LogEntry]:
-        """All log entries of a job, oldest first."""
+        """Yield all log entries of a job, oldest first."""
         return self._store.query(LogEntry.by_job(job_id=job_id))
 
     @access_pattern("Pattern 6: Get Recent Job Logs", index="GSI1")
     def list_recent_job_logs(self, job_id: str, *, limit: int = 100) -> Query[LogEntry]:
-        """The latest log entries of a job, newest first."""
+        """Yield the latest log entries of a job, newest first."""
         return self._store.query(LogEntry.by_job(job_id=job_id), newest_first=True, limit=limit)
 
     @access_pattern("Get the logs of one step of a job")
     def list_step_logs(self, journey_id: str, job_id: str, step: str) -> Query[LogEntry]:
-        """The log entries of one step, oldest first."""
+        """Yield the log entries of one step, oldest first."""
         return self._store.query(LogEntry.key(journey_id=journey_id, job_id=job_id, step=step))
 
     def add_report(self, report: JobReport) -> None:
@@ -262,7 +242,7 @@ class Journeys:
 
     @access_pattern("List all reports for a job", index="GSI1")
     def list_job_reports(self, job_id: str) -> Query[JobReport]:
-        """The reports of a job, oldest first."""
+        """Yield the reports of a job, oldest first."""
         return self._store.query(JobReport.by_job(job_id=job_id))
 
 

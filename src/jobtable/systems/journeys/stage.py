@@ -1,4 +1,4 @@
-"""Stage: what the author of a stage inherits from, with one method for each step."""
+"""Stage: the base class of every stage, with one method per step."""
 
 from __future__ import annotations
 
@@ -18,73 +18,71 @@ if TYPE_CHECKING:
 
 
 class StageStopped(BaseException):
-    """Somebody wants the stage to stop; it ends here and goes on later. No `except Exception` is to catch it."""
+    """The stage must stop here, and continues later. No `except Exception` may catch it."""
 
 
 class Stage:
-    """One stage of a journey. A subclass has a method without parameters for each step, named as the step is.
-
+    """One stage of a journey. A subclass has one method without parameters per step, with the step's name.
         class RawAnalysis(Stage):
             def schema_extraction(self) -> None:
                 self.log_info("reading the schema", database=self.parameters["source"])
                 self.results["tablesAnalyzed"] = 45
 
-    When a method returns, its step is durable: its results, its log and its reports are stored, and it never runs
-    again in this execution. When the process dies in it, the step begins anew, behind the position that it saved.
+    When a method returns, its step is durable: its results, log and reports are stored, and it never runs again in this
+    execution. If the process dies in it, the step restarts after the position that it saved.
+
+    A journey names the class by its path: `DEFAULT_TEMPLATE.replacing("raw_analysis", RawAnalysis)`, or
+    `jobtable journeys create FILE --stage raw_analysis=my_stages:RawAnalysis`. Workers must be able to import it.
     """
 
     def __init__(self, run: StageRun) -> None:
         self._run = run
         self.results: dict[str, Any] = dict(run.execution.results)
-        """What the stage has found, as JSON: kept with each finished step, shown with the execution."""
+        """The results of the stage, as JSON: stored with each finished step, shown with the execution."""
         self.metrics: dict[str, float] = dict(run.execution.measurements or {})
-        """What the stage has measured: kept as the results are, and part of its reports."""
-
-    # --- what the stage works on --------------------------------------------------------------------------------------
+        """The measurements of the stage: stored like the results, and part of its reports."""
 
     @property
     def journey(self) -> Journey:
-        """The journey as it was when the stage began."""
+        """The journey as it was when the stage started."""
         return self._run.journey
 
     @property
     def definition(self) -> StageDefinition:
-        """The stage's record."""
+        """The record of the stage."""
         return self._run.definition
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The journey's parameters."""
+        """The parameters of the journey."""
         return self._run.journey.parameters or {}
 
     def earlier(self, stage_id: str) -> JobExecution:
-        """The latest execution of an earlier stage, with its results; NotFoundError if it has not run."""
+        """Return the latest execution of an earlier stage with its results, or raise NotFoundError."""
         return self._run.earlier(stage_id)
 
     def rules(self, rule_type: RuleType | None = None) -> list[SecondBrainRule]:
-        """The active rules that apply to this stage, most urgent first."""
+        """Return the active rules that apply to this stage, most urgent first."""
         return self._run.rules(rule_type)
 
     def now(self) -> datetime:
-        """The time."""
+        """Return the current time."""
         return self._run.clock.now()
 
-    # --- what it tells ------------------------------------------------------------------------------------------------
-
     def log_debug(self, message: str, **details: Any) -> None:
-        """Log a line for those who look for a fault."""
+        """Log a line for debugging."""
         self._run.log(LogEntryLevel.DEBUG, message, details)
 
     def log_info(self, message: str, **details: Any) -> None:
-        """Log what happens."""
+        """Log what happened."""
         self._run.log(LogEntryLevel.INFO, message, details)
 
     def log_warning(self, message: str, **details: Any) -> None:
-        """Log what may be a problem."""
+        """Log a possible problem."""
         self._run.log(LogEntryLevel.WARNING, message, details)
 
     def log_error(self, message: str, **details: Any) -> None:
-        """Log what needs attention; the step goes on."""
+        """Log a problem that needs attention; the step continues."""
         self._run.log(LogEntryLevel.ERROR, message, details)
 
     def report(
@@ -97,74 +95,71 @@ class Stage:
         recommendations: Sequence[str] = (),
         **sections: Any,
     ) -> None:
-        """Give a report of the step, of any size; it is stored when the step ends."""
-        given = {"performanceMetrics": dict(self.metrics), "detailedResults": results}
-        told = {**given, "recommendations": list(recommendations), **sections}
-        self._run.report(ReportContent(report_type, title, summary, told))
+        """Add a report of the step, of any size; it is stored when the step ends."""
+        standard = {
+            "performanceMetrics": dict(self.metrics),
+            "detailedResults": results,
+            "recommendations": list(recommendations),
+        }
+        self._run.report(ReportContent(report_type, title, summary, {**standard, **sections}))
 
     def progress(self, percent: float, message: str | None = None) -> None:
-        """Say how far the step is, from 0 to 100; call it as often as you like."""
+        """Report the progress of the step, from 0 to 100, as often as you like."""
         self._run.progress(percent, message)
-
-    # --- steps that take long -----------------------------------------------------------------------------------------
 
     @property
     def position(self) -> Any:
-        """What the step saved last, in this run or in one that died; None at its beginning."""
+        """The last saved position of the step, in this run or in one that died; None at its start."""
         return self._run.position
 
     def save(self, position: Any, *, percent: float | None = None) -> None:
-        """Make durable how far the step has come (a small JSON value); does not return if the stage is to stop."""
+        """Save the position of the step, a small JSON value; does not return if the stage must stop."""
         self._run.save(position, percent)
 
     def should_stop(self) -> bool:
-        """Whether somebody wants the stage to stop; `save` stops it by itself."""
+        """Return whether the stage must stop; `save` then stops it by itself."""
         return self._run.should_stop()
 
     def stop(self) -> NoReturn:
-        """End here; the step goes on behind its saved position when the journey is resumed."""
+        """Stop here; when the journey is resumed, the step continues after its saved position."""
         raise StageStopped
 
-    # --- files --------------------------------------------------------------------------------------------------------
-
     def write_file(self, *name: str, source: Source) -> ObjectInfo:
-        """Put a file of this step into object storage; it stays as long as the execution does."""
+        """Store a file of this step; it stays as long as the execution."""
         return self._run.write_file(name, source)
 
     def open_file(self, step_id: str, *name: str, stage_id: str | None = None) -> BinaryIO:
-        """A file that a step has made: of this execution, or of the latest of another stage."""
+        """Open a file of a step, of this execution or of the latest execution of another stage."""
         return self._run.open_file(stage_id, step_id, name)
 
     def list_files(self, step_id: str, *, stage_id: str | None = None) -> Iterator[tuple[str, ...]]:
-        """The names of the files that a step has made, in order."""
+        """Yield the names of the files of a step, in order."""
         return self._run.list_files(stage_id, step_id)
 
     def local_path(self, parameter: str) -> Path:
-        """A parameter of the journey that names a file."""
+        """Return the path in a parameter of the journey."""
         value = self.parameters.get(parameter)
         if not isinstance(value, str):
             raise DefinitionError(
-                f"journey {self.journey.journey_id} has no parameter {parameter!r}, which {type(self).__name__} needs"
+                f"{type(self).__name__} needs a parameter {parameter!r}, which journey {self.journey.journey_id} lacks"
             )
         return Path(value)
 
-    # --- its class ----------------------------------------------------------------------------------------------------
-
     @classmethod
     def check(cls, definition: StageDefinition) -> None:
-        """Refuse, with a DefinitionError, a definition that this class cannot run."""
+        """Raise DefinitionError if this class cannot run a stage."""
         if not definition.steps:
             raise DefinitionError(f"stage {definition.stage_id} has no steps")
         names = [step.step_id for step in definition.steps]
         for name in names:
             method = getattr(cls, name, None)
             if name.startswith("_") or not callable(method) or name in _OWN_NAMES:
-                raise DefinitionError(f"{cls.__name__} has no method for the step {name} of {definition.stage_id}")
+                raise DefinitionError(f"{cls.__name__} has no method for step {name} of stage {definition.stage_id}")
             if name in ENGINE_REPORTS.values():
-                raise DefinitionError(f"a step cannot have the name {name}: it is that of a report of the engine")
+                raise DefinitionError(f"a step cannot be named {name}: the engine's report has that name")
         if len(set(names)) < len(names):
-            raise DefinitionError(f"stage {definition.stage_id} has two steps of one name: {', '.join(names)}")
+            raise DefinitionError(f"stage {definition.stage_id} has two steps with the same name: {', '.join(names)}")
 
 
 _OWN_NAMES = {*vars(Stage), "results", "metrics"}
-"""What a step cannot be called, because every stage has something else under that name."""
+"""Names that a step cannot have, because every stage uses them for something else."""

@@ -102,7 +102,7 @@ class JourneyBackups:
         if journey.creation is None:
             with contextlib.suppress(ConflictError):  # it has ended already
                 self._runner.cancel(journey.journey_id, by=by)
-        self._jobs.ask_to_stop(journey.journey_id, by)
+        self._jobs.cancel_all(journey.journey_id, by)
 
     def _mark(self, journey_id: str) -> None:
         """Say that the journey is being deleted, so that nobody runs it any more."""

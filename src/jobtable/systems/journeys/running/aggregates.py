@@ -1,4 +1,4 @@
-"""The sums over everything that a journey has: how a change moves them, and what a recount gives."""
+"""A journey's aggregates: how each change moves them, and what a recount yields."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ ENDED = frozenset({JobExecutionStatus.COMPLETED, JobExecutionStatus.FAILED, JobE
 
 
 def with_new_job(sums: Aggregates) -> Aggregates:
-    """The sums with one more execution."""
+    """Count one more execution."""
     return sums.replace(total_jobs=sums.total_jobs + 1)
 
 
 def with_ended_job(sums: Aggregates, status: JobExecutionStatus, duration: float | None) -> Aggregates:
-    """The sums after an execution has ended."""
-    seconds = (sums.total_execution_seconds or Decimal(0)) + exact_seconds(duration)
+    """Count the end of an execution; durations are summed to the microsecond, without rounding."""
+    seconds = (sums.total_execution_seconds or Decimal(0)) + Decimal(str(round(duration or 0.0, 6)))
     return sums.replace(
         completed_jobs=sums.completed_jobs + (status is JobExecutionStatus.COMPLETED),
         failed_jobs=sums.failed_jobs + (status is JobExecutionStatus.FAILED),
         total_execution_seconds=seconds,
-        total_execution_time=_minutes(seconds),
+        total_execution_time=f"{int(seconds // 60)}m",
     )
 
 
 def with_logs(sums: Aggregates, logged: LogCounts) -> Aggregates:
-    """The sums after a step has logged."""
+    """Count the lines that a step logged."""
     return sums.replace(
         total_logs=sums.total_logs + logged.total_logs,
         total_errors=sums.total_errors + logged.error_count,
@@ -37,33 +37,8 @@ def with_logs(sums: Aggregates, logged: LogCounts) -> Aggregates:
     )
 
 
-def recount(executions: Iterable[JobExecution], rules: Iterable[SecondBrainRule]) -> Aggregates:
-    """The sums, counted anew from what they are sums of."""
-    sums = Aggregates()
-    for execution in executions:
-        sums = with_logs(with_new_job(sums), execution.metrics)
-        if execution.status in ENDED:
-            sums = with_ended_job(sums, execution.status, execution.duration)
-    listed = list(rules)
-    active = sum(rule.status is RuleStatus.ACTIVE for rule in listed)
-    return sums.replace(total_rules=len(listed), active_rules=active)
-
-
-def added(one: LogCounts, other: LogCounts) -> LogCounts:
-    """Two counts together."""
-    if other.total_logs == 0:
-        return one
-    return LogCounts(
-        total_logs=one.total_logs + other.total_logs,
-        error_count=one.error_count + other.error_count,
-        warning_count=one.warning_count + other.warning_count,
-        info_count=one.info_count + other.info_count,
-        debug_count=one.debug_count + other.debug_count,
-    )
-
-
-def counting(logged: LogCounts) -> list[Update]:
-    """How the sums of the journey move; nothing where nothing was logged."""
+def log_increments(logged: LogCounts) -> list[Update]:
+    """Return the same as updates of the journey; none if nothing was logged."""
     moves = {
         "total_logs": logged.total_logs,
         "total_errors": logged.error_count,
@@ -72,21 +47,13 @@ def counting(logged: LogCounts) -> list[Update]:
     return [Journey.aggregates[name].increment(by) for name, by in moves.items() if by]
 
 
-def since(before: LogCounts, now: LogCounts) -> LogCounts:
-    """What was counted since."""
-    return LogCounts(
-        total_logs=now.total_logs - before.total_logs,
-        error_count=now.error_count - before.error_count,
-        warning_count=now.warning_count - before.warning_count,
-        info_count=now.info_count - before.info_count,
-        debug_count=now.debug_count - before.debug_count,
-    )
-
-
-def exact_seconds(duration: float | None) -> Decimal:
-    """A duration to the microsecond, which sums up without rounding."""
-    return Decimal(str(round(duration or 0.0, 6)))
-
-
-def _minutes(seconds: Decimal) -> str:
-    return f"{int(seconds // 60)}m"
+def recount(executions: Iterable[JobExecution], rules: Iterable[SecondBrainRule]) -> Aggregates:
+    """Count everything again."""
+    sums = Aggregates()
+    for execution in executions:
+        sums = with_logs(with_new_job(sums), execution.metrics)
+        if execution.status in ENDED:
+            sums = with_ended_job(sums, execution.status, execution.duration)
+    listed = list(rules)
+    active = sum(rule.status is RuleStatus.ACTIVE for rule in listed)
+    return sums.replace(total_rules=len(listed), active_rules=active)

@@ -1,12 +1,11 @@
-"""How a journey moves: every transition is one transaction over the journey, its stage, its execution and its sums.
-
+"""The transitions of a journey: each is one transaction over the journey, its stage, its execution and the totals.
     pending -> running -> completed
                running -> paused -> running
                running -> failed -> running        (retry: a new execution)
                any but completed -> cancelled -> running
 
-The journey's `updated_at` is its version: a transition that was decided on an older one is decided again. So whatever
-changes a journey, here and elsewhere, gives it another one, or at least marks it (`creation`) while it does.
+The journey's `updated_at` is its version: a transition decided on an older version is decided again. So every change
+of a journey, here and elsewhere, sets a new one, or at least marks the journey (`creation`) while it lasts.
 """
 
 from __future__ import annotations
@@ -37,46 +36,46 @@ from jobtable.systems.journeys.parts import (
 from jobtable.systems.journeys.running import aggregates
 
 Fence = Callable[[Transaction], None]
-"""Adds to a transaction the condition under which its writer may write."""
+"""Adds the condition to a transaction under which its writer may write."""
 T = TypeVar("T")
 _MOST_EXECUTIONS = 999
-"""The key of an execution has three digits for its number."""
+"""The key of an execution has three digits for the number."""
 _PASSED = (StageStatus.COMPLETED, StageStatus.SKIPPED)
 _NOTHING_LOGGED = LogCounts()
 
 
 @dataclass(frozen=True)
 class JourneyState:
-    """A journey and its stages in order, as they were read for one transition."""
+    """A journey and its stages in order, as read for one transition."""
 
     journey: Journey
     stages: Sequence[StageDefinition]
 
     def stage(self, stage_id: str) -> StageDefinition:
-        """The stage, or NotFoundError."""
-        found = next((stage for stage in self.stages if stage.stage_id == stage_id), None)
-        if found is None:
-            raise NotFoundError(f"journey {self.journey.journey_id} has no stage {stage_id}")
-        return found
+        """Return a stage, or raise NotFoundError."""
+        for stage in self.stages:
+            if stage.stage_id == stage_id:
+                return stage
+        raise NotFoundError(f"journey {self.journey.journey_id} has no stage {stage_id}")
 
     def next_stage(self, *, after: str | None = None) -> StageDefinition | None:
-        """The first stage that is neither completed nor skipped, nor the one that is just being completed."""
+        """Return the first stage that is neither completed nor skipped, nor being completed now (`after`)."""
         return next((s for s in self.stages if s.status not in _PASSED and s.stage_id != after), None)
 
     def progress(self, *, completed: str | None = None, running_percent: float = 0) -> int:
-        """The progress of the journey in percent, from its passed stages and that of the running one."""
+        """Return the progress of the journey in percent: its passed stages and a part of the running one."""
         passed = sum(stage.status in _PASSED or stage.stage_id == completed for stage in self.stages)
         return int((100 * passed + running_percent) / max(len(self.stages), 1))
 
 
 @dataclass(frozen=True)
 class ExtraWrites:
-    """What the end of a step or of an execution writes besides the transition itself."""
+    """What the end of a step or of an execution writes in addition to the transition."""
 
     updates: Sequence[Update] = ()
     """Changes of the execution."""
     logged: LogCounts = _NOTHING_LOGGED
-    """What the step has logged, for the sums of the journey."""
+    """What the step logged, for the totals of the journey."""
     entities: Sequence[Entity] = ()
     """Log entries and reports."""
 
@@ -90,24 +89,19 @@ class JourneyFlow:
         self._new_job_id = new_job_id
 
     def read(self, journey_id: str) -> JourneyState:
-        """A journey with its stages, as they are now; NotFoundError if there is none."""
+        """Read a journey with its stages, or raise NotFoundError."""
         journey = self._store.get(Journey.key(journey_id=journey_id))
         return JourneyState(journey, list(self._store.query(StageDefinition.key(journey_id=journey_id))))
 
     def current_execution(self, state: JourneyState) -> JobExecution | None:
-        """The latest execution of the stage that the journey is at."""
+        """Return the latest execution of the current stage."""
         stage_id = state.journey.current_stage_id
-        if stage_id is None:
-            return None
-        return find_latest_execution(self._store, state.stage(stage_id))
+        return None if stage_id is None else find_latest_execution(self._store, state.stage(stage_id))
 
-    # --- by the people who run journeys ------------------------------------------------------------------------------
+    # --- for people
 
     def start(self, journey_id: str, triggered_by: str) -> JobExecution | None:
-        """Begin a journey; gives the execution to run, or None if every stage is skipped.
-
-        A journey that runs already stays as it is, and its current execution is given.
-        """
+        """Start a journey; return its current execution, or None if every stage is skipped."""
 
         def act(state: JourneyState) -> JobExecution | None:
             _expect(state, "run", JourneyStatus.PENDING, JourneyStatus.RUNNING)
@@ -119,7 +113,7 @@ class JourneyFlow:
         return self._decide(journey_id, act)
 
     def pause(self, journey_id: str) -> Journey:
-        """Let the running stage stop behind its current step."""
+        """Stop the running stage after its current step."""
 
         def act(state: JourneyState) -> Journey:
             _expect(state, "pause", JourneyStatus.RUNNING)
@@ -130,7 +124,7 @@ class JourneyFlow:
         return self._decide(journey_id, act)
 
     def resume(self, journey_id: str, triggered_by: str) -> JobExecution | None:
-        """Go on with a paused journey: with the execution that was paused, or with the next stage."""
+        """Continue a paused journey: its paused execution, or the next stage."""
 
         def act(state: JourneyState) -> JobExecution | None:
             _expect(state, "resume", JourneyStatus.PAUSED)
@@ -144,7 +138,7 @@ class JourneyFlow:
         return self._decide(journey_id, act)
 
     def cancel(self, journey_id: str) -> JobExecution | None:
-        """End a journey and the execution that is under way; gives that execution."""
+        """Cancel a journey and its current execution; return that execution."""
 
         def act(state: JourneyState) -> JobExecution | None:
             not_over = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
@@ -163,7 +157,7 @@ class JourneyFlow:
         return self._decide(journey_id, act)
 
     def retry(self, journey_id: str, triggered_by: str) -> JobExecution | None:
-        """Run the failed or cancelled stage of a journey again, as a new execution with the next number."""
+        """Run the failed or cancelled stage again, as a new execution with the next number."""
 
         def act(state: JourneyState) -> JobExecution | None:
             _expect(state, "retry", JourneyStatus.FAILED, JourneyStatus.CANCELLED)
@@ -172,18 +166,17 @@ class JourneyFlow:
         return self._decide(journey_id, act)
 
     def skip(self, journey_id: str, stage_id: str) -> None:
-        """Pass over a stage that may be skipped and is not under way."""
+        """Skip a stage that allows it and has not started."""
 
         def act(state: JourneyState) -> None:
             stage = state.stage(stage_id)
             if not stage.can_skip:
                 raise ConflictError(f"stage {stage_id} of journey {journey_id} cannot be skipped")
             if stage.status in (StageStatus.RUNNING, StageStatus.COMPLETED):
-                raise ConflictError(f"stage {stage_id} of journey {journey_id} is {stage.status}: too late to skip it")
-            is_due = state.journey.status is JourneyStatus.RUNNING and state.journey.current_stage_id == stage_id
-            if is_due:
+                raise ConflictError(f"stage {stage_id} of journey {journey_id} is {stage.status} and cannot be skipped")
+            if state.journey.status is JourneyStatus.RUNNING and state.journey.current_stage_id == stage_id:
                 raise ConflictError(
-                    f"stage {stage_id} of journey {journey_id} is about to run: pause the journey first"
+                    f"stage {stage_id} of journey {journey_id} is about to run; pause the journey first"
                 )
             with self._store.transaction() as tx:
                 self._change_stage(tx, stage, StageStatus.SKIPPED)
@@ -191,10 +184,10 @@ class JourneyFlow:
 
         self._decide(journey_id, act)
 
-    # --- by the stage that runs --------------------------------------------------------------------------------------
+    # --- for the stage that runs
 
     def begin(self, execution: JobExecution, steps: list[StepRun], fence: Fence) -> JobExecution | None:
-        """Mark an execution as running; None if its journey does not run any more."""
+        """Mark an execution as running; return None if its journey no longer runs."""
         now = self._clock.now()
         current = next((run.step_id for run in steps if run.status is JobExecutionStatus.RUNNING), None)
         begun = execution.replace(
@@ -226,7 +219,7 @@ class JourneyFlow:
         return self._decide(execution.journey_id, act)
 
     def complete(self, execution: JobExecution, written: ExtraWrites, fence: Fence) -> JobExecution | None:
-        """End an execution well, and open that of the next stage; gives it, or None if the journey does not go on."""
+        """Complete an execution and open the next stage's; return that, or None if the journey stops here."""
 
         def act(state: JourneyState) -> JobExecution | None:
             with self._store.transaction() as tx:
@@ -249,7 +242,7 @@ class JourneyFlow:
         return self._decide(execution.journey_id, act)
 
     def fail(self, execution: JobExecution, message: str, written: ExtraWrites, fence: Fence) -> JobExecution:
-        """End an execution badly, and with it its stage and, until someone retries, its journey."""
+        """Fail an execution, its stage and, until someone retries it, its journey."""
 
         def act(state: JourneyState) -> JobExecution:
             with self._store.transaction() as tx:
@@ -264,7 +257,7 @@ class JourneyFlow:
         return self._decide(execution.journey_id, act)
 
     def set_aside(self, execution: JobExecution, written: ExtraWrites, fence: Fence) -> None:
-        """Let an execution wait, with what it has done, until its journey is resumed."""
+        """Make an execution wait until its journey is resumed; what it has done stays."""
         now = self._clock.now()
         with self._store.transaction() as tx:
             fence(tx)
@@ -275,13 +268,12 @@ class JourneyFlow:
                 *written.updates,
                 when=is_running(JobExecution.status),
             )
-            counting = aggregates.counting(written.logged)
-            if counting:
-                tx.update(Journey.key(journey_id=execution.journey_id), Journey.updated_at.set(now), *counting)
+            if counted := aggregates.log_increments(written.logged):
+                tx.update(Journey.key(journey_id=execution.journey_id), Journey.updated_at.set(now), *counted)
             for entity in written.entities:
                 tx.put(entity)
 
-    # --- parts of transitions ----------------------------------------------------------------------------------------
+    # --- parts of transitions
 
     def _decide(self, journey_id: str, act: Callable[[JourneyState], T]) -> T:
         """Read and act; do both again if the journey has changed in between."""
@@ -290,7 +282,7 @@ class JourneyFlow:
         )
 
     def _change(self, tx: Transaction, state: JourneyState, **values: Any) -> None:
-        """Change the journey, on condition that it is still as it was read."""
+        """Change the journey, provided that it has not changed since it was read."""
         journey = state.journey
         values["updated_at"] = self._clock.now()
         updates = [getattr(Journey, name).set(value) for name, value in values.items()]
@@ -317,11 +309,14 @@ class JourneyFlow:
         triggered_by: str,
         **values: Any,
     ) -> JobExecution:
-        """Add the next execution of a stage, and point the journey to it."""
+        """Add the next execution of a stage, and make it the journey's current one."""
         journey = state.journey
         counts = journey.execution_counts or {}
         last = counts.get(stage.stage_id)
-        number = 1 + (self._highest_number(stage) if last is None else last)
+        if last is None:  # a journey from another program has no counters
+            latest = find_latest_execution(self._store, stage)
+            last = latest.execution_number if latest else 0
+        number = checked_number(stage, last + 1)
         execution = self._new_execution(journey, stage, number, triggered_by)
         tx.add(execution)
         if stage.status is not StageStatus.PENDING:
@@ -340,7 +335,6 @@ class JourneyFlow:
         return execution
 
     def _new_execution(self, journey: Journey, stage: StageDefinition, number: int, triggered_by: str) -> JobExecution:
-        refuse_too_many(stage, number)
         now, given = self._clock.now(), journey.configuration
         return JobExecution(
             job_id=self._new_job_id(),
@@ -358,11 +352,6 @@ class JourneyFlow:
             created_at=now,
             updated_at=now,
         )
-
-    def _highest_number(self, stage: StageDefinition) -> int:
-        """The number of the latest execution, for a journey that another program has stored without counters."""
-        latest = find_latest_execution(self._store, stage)
-        return latest.execution_number if latest else 0
 
     def _end(
         self,
@@ -398,7 +387,7 @@ def _is_about_the_journey(error: Exception) -> bool:
 
 
 def _ended_steps(execution: JobExecution, status: JobExecutionStatus) -> list[Update]:
-    """The step that was under way ends as its execution does."""
+    """End the running step as its execution ends."""
     running = (n for n, run in enumerate(execution.steps) if run.status is JobExecutionStatus.RUNNING)
     return [JobExecution.steps[index]["status"].set(status) for index in running]
 
@@ -413,23 +402,22 @@ def _expect(state: JourneyState, verb: str, *statuses: JourneyStatus) -> None:
 
 
 def executions_of(stage: StageDefinition) -> Selection[JobExecution]:
-    """All executions of a stage, by their numbers."""
+    """Select all executions of a stage, by number."""
     return JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
 
 
-def refuse_too_many(stage: StageDefinition, number: int) -> None:
-    """Raise ConflictError if no execution of a stage can have this number."""
+def checked_number(stage: StageDefinition, number: int) -> int:
+    """Return the number of a new execution, or raise ConflictError if it has too many digits."""
     if number > _MOST_EXECUTIONS:
-        raise ConflictError(
-            f"stage {stage.stage_id} of journey {stage.journey_id} ran {_MOST_EXECUTIONS} times: no more"
-        )
+        raise ConflictError(f"stage {stage.stage_id} of journey {stage.journey_id} ran {number - 1} times, the maximum")
+    return number
 
 
 def find_latest_execution(store: Store, stage: StageDefinition) -> JobExecution | None:
-    """The execution of a stage with the highest number, or None if it has not run."""
+    """Return the execution of a stage with the highest number, or None if it has not run."""
     return store.query(executions_of(stage), newest_first=True, limit=1).first()
 
 
 def seconds_between(start: datetime | None, end: datetime) -> float:
-    """A duration in seconds, to the microsecond."""
+    """Return a duration in seconds, to the microsecond."""
     return 0.0 if start is None else round((end - start).total_seconds(), 6)

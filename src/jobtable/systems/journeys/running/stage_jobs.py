@@ -1,4 +1,4 @@
-"""The jobs that run a journey: found by its executions, stopped, listed as they are stored, and deleted."""
+"""The jobs that run a journey: found by its executions, cancelled, listed as stored items, and deleted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobtable.errors import JobStateError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import InstanceJob, Job, JobChild, JobDependency, main
 from jobtable.jobs.stored.locations import job_prefix
-from jobtable.model import Entity, Selection
+from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.store.backend import Item
 from jobtable.store.collections import entity_of
@@ -23,12 +23,12 @@ CONCLUDE_STAGE = "jobtable.systems.journeys.runner:conclude_stage"
 
 
 def end_job_id(job_id: str, number: int) -> str:
-    """The id of a job that looks after the end of a stage's job; each time that one begins anew it gets another one."""
+    """Return the id of the end job of a stage's job; the stage's job gets a new one with each restart."""
     return f"{job_id}-end-{number}"
 
 
 def list_end_jobs(store: Store, job_id: str) -> list[Job]:
-    """The jobs that looked, or look, after the end of a stage's job, in the order in which they were made."""
+    """Return the end jobs of a stage's job, oldest first."""
     found: list[Job] = []
     while (end := store.find(Job.key(job_id=end_job_id(job_id, len(found))))) is not None:
         found.append(end)
@@ -36,13 +36,13 @@ def list_end_jobs(store: Store, job_id: str) -> list[Job]:
 
 
 def is_job_of(job: Job, journey_id: str) -> bool:
-    """Whether a job was made to run a journey: an execution may name any job."""
+    """Return whether a job was made to run a journey; the record of an execution may name any job."""
     definition = job.definition
     return definition.task in (RUN_STAGE, CONCLUDE_STAGE) and definition.params.get("journey_id") == journey_id
 
 
 def other_job_of(item: Entity) -> str | None:
-    """The job to which an item of a job ties it, if it is such an item: what it waits for, or a job under it."""
+    """Return the other job that an item of a job names: its dependency or its child."""
     match item:
         case JobDependency():
             return item.dependency_job_id
@@ -59,49 +59,45 @@ class JourneyJobs:
         self._jobs = jobs
         self._store = jobs.store
 
-    # --- finding ------------------------------------------------------------------------------------------------------
-
     def list_jobs(self, journey_id: str) -> Iterator[Job]:
-        """The jobs of a journey, each behind those that belong to it: in the order in which they can be deleted."""
+        """Yield the jobs of a journey in the order in which they can be deleted."""
         for execution in self._store.query(JobExecution.key(journey_id=journey_id), newest_first=True):
             yield from self.list_jobs_of(execution)
 
     def list_jobs_of(self, execution: JobExecution) -> list[Job]:
-        """The jobs of an execution: those that look after its end, the last one first, then the one that runs it."""
+        """Return the jobs of an execution: its end jobs, newest first, and then its stage's job."""
         job = self._store.find(Job.key(job_id=execution.job_id))
-        # While they are deleted in this order, those that are left are still found.
+        # If they are deleted in this order, the remaining ones can still be found.
         ends = reversed(list_end_jobs(self._store, execution.job_id))
         return [each for each in (*ends, job) if each is not None and is_job_of(each, execution.journey_id)]
 
     def list_ended(self, journey_id: str) -> Iterator[Job]:
-        """The jobs of the executions whose own job has ended. What waits or runs is no record yet."""
+        """Yield the ended jobs of the executions whose stage's job has ended."""
         for execution in self._store.query(JobExecution.key(journey_id=journey_id)):
             found = self.list_jobs_of(execution)
             if found and found[-1].job_id == execution.job_id and found[-1].is_final:
                 yield from (job for job in found if job.is_final)
 
     def list_items(self, job_ids: Iterable[str]) -> Iterator[Item]:
-        """Every item of jobs as it is stored, in key order, but nothing that ties them to jobs of somebody else."""
+        """Yield every item of jobs as it is stored, in key order, except those that name jobs of others."""
         ids = dict.fromkeys(sorted(job_ids, key=_partition_of))
         encode = InstanceJob.__schema__.codec.encode
         runs = (run for job_id in ids for run in self._jobs.queries.find_instances_of_job(job_id))
-        # Sorted before they are encoded: all of them are in memory here, and items take much more of it.
+        # Sorted before they are encoded: all of them are in memory here, and items are much larger.
         yield from map(encode, sorted(runs, key=lambda run: position(encode(run))))
         for job_id in ids:
-            for item in list_partition(self._store, main, _key(job_id)):
+            for item in list_partition(self._store, main, Job.key(job_id=job_id)):
                 entity = entity_of(main, item)
                 if other_job_of(entity) is None or other_job_of(entity) in ids:
                     yield item
 
     def list_objects(self, job_ids: Iterable[str]) -> Iterator[str]:
-        """The keys of the objects of jobs."""
+        """Yield the keys of the objects of jobs."""
         for job_id in job_ids:
             yield from (found.key for found in self._jobs.objects.list(job_prefix(job_id)))
 
-    # --- ending -------------------------------------------------------------------------------------------------------
-
-    def ask_to_stop(self, journey_id: str, by: str) -> None:
-        """Cancel every job that has not ended: at once if it waits, by its worker if it runs."""
+    def cancel_all(self, journey_id: str, by: str) -> None:
+        """Cancel every unfinished job: at once if it waits, through its worker if it runs."""
         for job in self.list_jobs(journey_id):
             self.cancel(job, by)
 
@@ -112,7 +108,7 @@ class JourneyJobs:
                 self._jobs.cancel(job.job_id, by=by, tree=False)
 
     def delete(self, jobs: Iterable[Job]) -> int:
-        """Remove jobs that no worker holds, with every item and object under them; gives the number of items."""
+        """Delete jobs that no worker holds, with all their items and objects; return the number of items."""
         removed = 0
         for job in jobs:
             self.cancel(job, "the deletion of its journey")
@@ -120,10 +116,6 @@ class JourneyJobs:
         return removed
 
 
-def _key(job_id: str) -> Selection[Job]:
-    return Job.key(job_id=job_id)
-
-
 def _partition_of(job_id: str) -> bytes:
-    text: str = _key(job_id).equal["PK"]["S"]
+    text: str = Job.key(job_id=job_id).equal["PK"]["S"]
     return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""One run of one execution of a stage: step after step, each of them durable before the next begins."""
+"""One run of one execution of a stage: step after step, each durable before the next one starts."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from jobtable.systems.journeys.running.step_reports import ENGINE_REPORTS, Repor
 from jobtable.systems.journeys.stage import Stage, StageStopped
 
 PROGRESS_SECONDS = 1.0
-"""Progress within a step is written at most this often."""
+"""The shortest time between two writes of the progress within a step."""
 _ENTITIES_AT_ONCE = 80
-"""How many log entries and reports are written together with the end of their step; the others go before it."""
-_TOLD_LINES_A_SECOND = 50
-"""How many lines a second also go to the log of the job, where they can be followed while the step runs."""
+"""The log entries and reports that are written together with the end of their step; the others are written before."""
+_JOB_LINES_PER_SECOND = 50
+"""The lines that also go to the log of the job, which people can follow while the step runs."""
 _EXECUTION_RUNS, _JOURNEY_RUNS = is_running(JobExecution.status), is_running(Journey.status)
 Ending = Literal["completed", "failed", "stopped"]
 
@@ -60,21 +60,21 @@ class RunEnd:
 
     how: Ending
     following: JobExecution | None = None
-    """The execution of the next stage, which is to be run now."""
+    """The execution of the next stage, which runs next."""
     message: str | None = None
 
 
 def no_fence(tx: Transaction) -> None:
-    """Whoever runs the stage runs it alone."""
+    """Add no condition: nobody else can run the stage."""
 
 
 @dataclass(frozen=True)
 class Hold:
-    """The right to run an execution, and whom to tell of it: what the job engine gives to the run."""
+    """The right to run an execution, and where its run reports to: what the job engine hands to a run."""
 
     fence: Fence = no_fence
     check: Callable[[], None] = lambda: None
-    """Raises ExecutionLost if another worker has the execution; whoever has it now may lose it the next moment."""
+    """Raises ExecutionLost if another worker has the execution."""
     run: int | None = None
     """The number of this run of the execution, if it is not the first."""
     should_stop: Callable[[], bool] = lambda: False
@@ -82,16 +82,16 @@ class Hold:
     progress: Callable[[float, str | None], None] = lambda percent, message: None
     metric: Callable[[str, float], None] = lambda name, value: None
     may_retry: bool = False
-    """Whether a run that ends with a retryable error is followed by another one of the same execution."""
+    """Whether another run of the same execution follows a retryable error."""
 
 
 class ExecutionLost(BaseException):
-    """The execution was cancelled, or another worker runs it: nothing was written. No `except Exception` catches it."""
+    """The execution was cancelled, or another worker runs it; nothing was written. No `except Exception` catches it."""
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Raise ExecutionLost where a write of the block is refused because the execution is not this run's any more."""
+    """Raise ExecutionLost if a write of the block is refused because the run no longer has the execution."""
     try:
         yield
     except TransactionFailedError as error:
@@ -99,15 +99,15 @@ def held() -> Iterator[None]:
 
 
 def meaning_of(error: TransactionFailedError) -> BaseException:
-    """ExecutionLost where a condition did not hold; otherwise it is the fault of what was to be written."""
+    """Return ExecutionLost if a condition was broken; otherwise the values themselves were rejected."""
     if any(failure.code == "ConditionalCheckFailed" for failure in error.failures):
         return ExecutionLost(str(error))
     reasons = "; ".join(failure.message for failure in error.failures) or str(error)
-    return ValueRefusedError(f"what the stage has found cannot be stored: {reasons}. Keep what is large in a file")
+    return ValueRefusedError(f"cannot store the results of the stage: {reasons}; keep large values in a file")
 
 
 class StageRun:
-    """Runs the steps of an execution that are not finished yet."""
+    """Runs the unfinished steps of an execution."""
 
     def __init__(
         self,
@@ -131,18 +131,18 @@ class StageRun:
         self._store = store
         self._objects = objects
         self._hold = hold or Hold()
-        self._place = ExecutionFolder(execution.journey_id, execution.stage_id, execution.job_id)
+        self._folder = ExecutionFolder(execution.journey_id, execution.stage_id, execution.job_id)
         self._stage_class = stage_class
         self._index = 0
         self._log = StepLog(execution.job_id, "")
         self._drafts: list[ReportDraft] = []
         self._counted = LogCounts()
-        self._told_at = clock.monotonic()
-        self._told_second = self._told_lines = 0
+        self._written_at = clock.monotonic()
+        self._second = self._lines_in_second = 0
         self._is_stopping = False
 
     def run(self) -> RunEnd:
-        """Run what is left of the execution, to its end or until somebody wants it to stop."""
+        """Run the rest of the execution, to its end or until it must stop."""
         self._begin()
         try:
             self._stage_class.check(self.definition)
@@ -159,26 +159,22 @@ class StageRun:
                 return ended
         return self._complete()
 
-    # --- what a stage asks of its run ---------------------------------------------------------------------------------
+    # --- for the stage
 
     def log(self, level: LogEntryLevel, message: str, details: Mapping[str, Any]) -> None:
-        """Take a line."""
+        """Add a line to the log of the step and, below the rate limit, to that of the job."""
         if level is LogEntryLevel.DEBUG and not self.execution.configuration.enable_detailed_logging:
             return
         self._log.write(level, message, self.clock.now(), source=self._stage_class.__name__, details=details)
-        if level is not LogEntryLevel.DEBUG and self._may_tell():
-            self._hold.log(level, message)
-
-    def _may_tell(self) -> bool:
-        """Whether the log of the job can take one more line in this second."""
-        second = int(self.clock.monotonic())
-        if second != self._told_second:
-            self._told_second, self._told_lines = second, 0
-        self._told_lines += 1
-        return self._told_lines <= _TOLD_LINES_A_SECOND
+        if level is not LogEntryLevel.DEBUG:
+            second = int(self.clock.monotonic())
+            self._lines_in_second = self._lines_in_second + 1 if second == self._second else 1
+            self._second = second
+            if self._lines_in_second <= _JOB_LINES_PER_SECOND:
+                self._hold.log(level, message)
 
     def report(self, content: ReportContent) -> None:
-        """Take a report of the step."""
+        """Add a report of the step."""
         name = self._step.step_id
         before = (self._step.reports or 0) + len(self._drafts)
         if before:
@@ -186,13 +182,12 @@ class StageRun:
         self._drafts.append(ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock))
 
     def progress(self, percent: float, message: str | None) -> None:
-        """Write the progress of step, stage and journey, unless that was done a moment ago."""
-        if self.clock.monotonic() - self._told_at >= PROGRESS_SECONDS:
-            self._tell(percent, message, ExtraWrites())
+        """Write the progress of the step, the stage and the journey, unless it was written a moment ago."""
+        if self.clock.monotonic() - self._written_at >= PROGRESS_SECONDS:
+            self._write_progress(percent, message, ExtraWrites())
 
     def save(self, position: Any, percent: float | None) -> None:
-        """Write the position of the step, with the log and the reports up to it."""
-        told = self._step.progress or 0 if percent is None else percent
+        """Write the position of the step with its log and reports so far."""
         step = JobExecution.steps[self._index]
         run, written = self._written(self._step.replace(position=position), is_over=False)
         updates: list[Update] = [step["position"].set(position)]
@@ -200,26 +195,29 @@ class StageRun:
             updates += [step["log"].set(run.log), self._metrics_with(written.logged)]
         if run.reports != self._step.reports:
             updates.append(step["reports"].set(run.reports))
-        self._tell(told, None, ExtraWrites(updates, written.logged, written.entities))
+        reached = self._step.progress or 0 if percent is None else percent
+        self._write_progress(reached, None, ExtraWrites(updates, written.logged, written.entities))
         self._replace_step(run.replace(progress=self._step.progress))
-        self._keep(written)
+        self._counted = self._log.counts()
+        self.execution = self.execution.replace(metrics=self.execution.metrics + written.logged)
+        self._discard_drafts()
         self.position = position
         if self.should_stop():
             raise StageStopped
 
     def should_stop(self) -> bool:
-        """Whether the journey was seen paused or cancelled, or the worker is to end."""
+        """Return whether the journey was paused or cancelled, or the worker must end."""
         return self._is_stopping or self._hold.should_stop()
 
     def rules(self, rule_type: RuleType | None) -> list[SecondBrainRule]:
-        """The active rules that apply to the stage."""
+        """Return the active rules that apply to the stage."""
         if not self.journey.configuration.second_brain_enabled:
             return []
         rules = self._store.query(SecondBrainRule.key(journey_id=self.journey.journey_id))
         return applicable(rules, self.definition, rule_type)
 
     def earlier(self, stage_id: str) -> JobExecution:
-        """The latest execution of a stage."""
+        """Return the latest execution of a stage, or raise NotFoundError."""
         stage = self._state.stage(stage_id)
         found = find_latest_execution(self._store, stage)
         if found is None:
@@ -229,25 +227,24 @@ class StageRun:
     def write_file(self, name: Sequence[str], source: Source) -> ObjectInfo:
         """Store a file of the current step."""
         self._hold.check()
-        return self._objects.put(self._place.file(self._step.step_id, *name), source)
+        return self._objects.put(self._folder.file(self._step.step_id, *name), source)
 
     def open_file(self, stage_id: str | None, step_id: str, name: Sequence[str]) -> BinaryIO:
-        """A file of a step."""
-        return self._objects.open(self._place_of(stage_id).file(step_id, *name))
+        """Open a file of a step."""
+        return self._objects.open(self._folder_of(stage_id).file(step_id, *name))
 
     def list_files(self, stage_id: str | None, step_id: str) -> Iterator[tuple[str, ...]]:
-        """The names of a step's files."""
-        prefix = self._place_of(stage_id).file(step_id)
+        """Yield the names of a step's files, in order."""
+        prefix = self._folder_of(stage_id).file(step_id)
         depth = len(key_parts(prefix))
         return iter(sorted(key_parts(found.key)[depth:] for found in self._objects.list(prefix)))
 
-    def _place_of(self, stage_id: str | None) -> ExecutionFolder:
-        if stage_id is None or stage_id == self._place.stage_id:
-            return self._place
-        return ExecutionFolder(self._place.journey_id, stage_id, self.earlier(stage_id).job_id)
+    def _folder_of(self, stage_id: str | None) -> ExecutionFolder:
+        if stage_id is None or stage_id == self._folder.stage_id:
+            return self._folder
+        return ExecutionFolder(self._folder.journey_id, stage_id, self.earlier(stage_id).job_id)
 
-    # --- beginning ----------------------------------------------------------------------------------------------------
-
+    # --- starting
     @property
     def _step(self) -> StepRun:
         return self.execution.steps[self._index]
@@ -258,7 +255,7 @@ class StageRun:
         self.execution = self.execution.replace(steps=steps)
 
     def _begin(self) -> None:
-        """Find the first step that is not finished, and mark the execution as running."""
+        """Find the first unfinished step, and mark the execution as running."""
         runs = {run.step_id: run for run in self.execution.steps}
         steps = [runs.get(step.step_id) or StepRun(step_id=step.step_id) for step in self.definition.steps]
         left = (n for n, run in enumerate(steps) if run.status is not JobExecutionStatus.COMPLETED)
@@ -272,7 +269,7 @@ class StageRun:
             with held():
                 begun = self._flow.begin(self.execution, steps, self._hold.fence)
             if begun is None:
-                raise ExecutionLost("its journey does not run any more")
+                raise ExecutionLost("its journey no longer runs")
             self.execution = begun
         if self._index < len(steps):
             self.position = self._step.position
@@ -280,8 +277,8 @@ class StageRun:
                 self._remove_leftovers()
 
     def _remove_leftovers(self) -> None:
-        """Remove the log entries of a step that was interrupted: its end stores those that its whole log gives."""
-        of_step = LogEntry.key(journey_id=self._place.journey_id, job_id=self._place.job_id, step=self._step.step_id)
+        """Delete the log entries of an interrupted step: its end stores those that follow from its whole log."""
+        of_step = LogEntry.key(journey_id=self._folder.journey_id, job_id=self._folder.job_id, step=self._step.step_id)
         leftovers = iter(self._store.query(of_step))
         while some := list(islice(leftovers, _ENTITIES_AT_ONCE)):
             with held(), self._store.transaction() as tx:
@@ -293,21 +290,21 @@ class StageRun:
         step_id = self._step.step_id if self._index < len(self.execution.steps) else ""
         self._log = StepLog(self.execution.job_id, step_id)
         if step_id and self._step.log is not None:
-            self._log.take_over(self._objects, self._place.log(step_id, self._step.log.run), self._step.log.lines)
+            self._log.take_over(self._objects, self._folder.log(step_id, self._step.log.run), self._step.log.lines)
         self._counted = self._log.counts()
         return self._log
 
-    # --- one step -----------------------------------------------------------------------------------------------------
+    # --- one step
 
     def _run_step(self, stage: Stage) -> RunEnd | None:
-        """Run a step; gives how the run has ended with it, or None if it goes on."""
+        """Run a step; return how the run ended with it, or None if it continues."""
         self.position = self._step.position
         try:
             getattr(stage, self._step.step_id)()
             self._commit(stage)
         except StageStopped:
             if self._step.position is None:
-                self._discard_drafts()  # the step begins anew, and makes them again
+                self._discard_drafts()  # the step starts over, and makes them again
             return self._set_aside(*self._written(self._step))
         except Exception as error:
             if self._hold.may_retry and getattr(error, "retryable", False):
@@ -331,8 +328,8 @@ class StageRun:
             steps=steps,
             current_step=steps[min(following, len(steps) - 1)].step_id,
             progress=int(percent),
-            metrics=aggregates.added(self.execution.metrics, written.logged),
-            # A copy, so that nothing that the stage does later changes what is known to be stored.
+            metrics=self.execution.metrics + written.logged,
+            # A copy, so that later changes by the stage do not count as stored.
             results=to_jsonable_python(stage.results),
             measurements=dict(stage.metrics) or None,
         )
@@ -345,14 +342,14 @@ class StageRun:
             self._hold.metric(name, value)
 
     def _written(self, run: StepRun, *, is_over: bool = True) -> tuple[StepRun, ExtraWrites]:
-        """Put the log and the reports of a step into object storage; gives the step and the records that name them.
+        """Store the log and the reports of a step as objects; return the step and the records that name them.
 
-        While a step goes on the lines worth a quick look are not known yet: what is last now will not stay so.
+        The log entries follow at the end of the step: only then are its last lines known.
         """
-        logged = aggregates.since(self._counted, self._log.counts())
+        logged = self._log.counts() - self._counted
         entries: list[Entity] = []
-        key = self._place.log(run.step_id, self._hold.run)
-        # The log of an earlier run may still be replaced by that run's worker, which was taken for dead.
+        key = self._folder.log(run.step_id, self._hold.run)
+        # An earlier run's worker that is presumed dead may still replace the log of that run.
         if logged.total_logs or (run.log is not None and run.log.run != self._hold.run):
             info = self._log.store(self._objects, key)
             stored = StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256, run=self._hold.run)
@@ -367,14 +364,8 @@ class StageRun:
         self._write_ahead(entries[:-_ENTITIES_AT_ONCE])
         return run, ExtraWrites((), logged, entries[-_ENTITIES_AT_ONCE:])
 
-    def _keep(self, written: ExtraWrites) -> None:
-        """Remember what is stored of an unfinished step, so that it is not counted or made again."""
-        self._counted = self._log.counts()
-        self.execution = self.execution.replace(metrics=aggregates.added(self.execution.metrics, written.logged))
-        self._discard_drafts()
-
     def _metrics_with(self, logged: LogCounts) -> Update:
-        return JobExecution.metrics.set(aggregates.added(self.execution.metrics, logged))
+        return JobExecution.metrics.set(self.execution.metrics + logged)
 
     def _write_ahead(self, entries: Sequence[Entity]) -> None:
         for start in range(0, len(entries), _ENTITIES_AT_ONCE):
@@ -384,7 +375,7 @@ class StageRun:
                     tx.put(entry)
 
     def _write(self, written: ExtraWrites, percent: float) -> None:
-        """Write the end of a step, and notice when the journey is not running any more."""
+        """Write the end of a step, and notice that the journey was paused."""
         try:
             self._send(written, percent, has_to_run=True)
         except TransactionFailedError as error:
@@ -399,25 +390,20 @@ class StageRun:
         now = self.clock.now()
         with self._store.transaction() as tx:
             self._hold.fence(tx)
+            tx.update(self.execution, *written.updates, JobExecution.updated_at.set(now), when=_EXECUTION_RUNS)
             tx.update(
-                self.execution,
-                *written.updates,
-                JobExecution.updated_at.set(now),
-                when=_EXECUTION_RUNS,
-            )
-            tx.update(
-                Journey.key(journey_id=self._place.journey_id),
+                Journey.key(journey_id=self._folder.journey_id),
                 Journey.overall_progress.set(self._state.progress(running_percent=percent)),
                 Journey.updated_at.set(now),
-                *aggregates.counting(written.logged),
+                *aggregates.log_increments(written.logged),
                 when=_JOURNEY_RUNS if has_to_run else None,
             )
             for entity in written.entities:
                 tx.put(entity)
 
-    def _tell(self, percent: float, message: str | None, more: ExtraWrites) -> None:
-        """Write progress in the midst of a step."""
-        self._told_at = self.clock.monotonic()
+    def _write_progress(self, percent: float, message: str | None, more: ExtraWrites) -> None:
+        """Write the progress within a step."""
+        self._written_at = self.clock.monotonic()
         percent = min(max(percent, 0.0), 100.0)
         of_stage = (100 * self._index + percent) / len(self.execution.steps)
         step = JobExecution.steps[self._index]["progress"].set(int(percent))
@@ -426,10 +412,10 @@ class StageRun:
         self._replace_step(self._step.replace(progress=int(percent)))
         self._hold.progress(of_stage, message or self._step.step_id)
 
-    # --- the end ------------------------------------------------------------------------------------------------------
+    # --- ending
 
     def _complete(self) -> RunEnd:
-        """Store the engine's reports, and end the execution."""
+        """Store the engine's reports, and complete the execution."""
         about = step_reports.execution_summary(self.execution)
         made = [
             self._engine_draft(content).store(self._objects, self.execution, about, self._hold.run)
@@ -444,7 +430,7 @@ class StageRun:
         return ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock)
 
     def _fail(self, error: Exception) -> RunEnd:
-        """Keep what the step has logged, with the error, and end the execution with it."""
+        """Store the log of the step with the error, and fail the execution."""
         message = kind_and_text(error)[:2000]
         trace = "".join(traceback.format_exception(error))
         if self._index >= len(self.execution.steps):
@@ -456,17 +442,14 @@ class StageRun:
         draft = self._engine_draft(step_reports.error_analysis(self.execution, run.step_id, error, trace))
         about = step_reports.execution_summary(self.execution)
         report = draft.store(self._objects, self.execution, about, self._hold.run)
-        updates = [
-            JobExecution.steps[self._index].set(run),
-            self._metrics_with(written.logged),
-        ]
+        updates = [JobExecution.steps[self._index].set(run), self._metrics_with(written.logged)]
         ended = ExtraWrites(updates, written.logged, [*written.entities, report])
         with held():
             self._flow.fail(self.execution, f"{run.step_id}: {message}", ended, self._hold.fence)
         return RunEnd("failed", message=f"{run.step_id}: {message}")
 
     def _set_aside(self, run: StepRun, written: ExtraWrites) -> RunEnd:
-        """Let the execution wait after its last finished step, or at the position that the current one has saved."""
+        """Make the execution wait after its last finished step, or at the position that the current one saved."""
         run = run.replace(status=JobExecutionStatus.PENDING)
         updates = [JobExecution.steps[self._index].set(run), self._metrics_with(written.logged)]
         with held():
@@ -491,13 +474,10 @@ def _finished(run: StepRun, status: JobExecutionStatus, now: datetime) -> StepRu
 
 
 def _changes(before: JobExecution, after: JobExecution, steps: Iterable[int]) -> list[Update]:
-    """What the end of a step changes in an execution: some of its steps, and whatever else is not as it was."""
+    """Return what the end of a step changes in an execution: some of its steps, and all else that differs."""
     changes: list[Update] = [JobExecution.steps[index].set(after.steps[index]) for index in steps]
     changes += [JobExecution.current_step.set(after.current_step), JobExecution.progress.set(after.progress)]
-    if after.metrics != before.metrics:
-        changes.append(JobExecution.metrics.set(after.metrics))
-    if after.results != before.results:
-        changes.append(JobExecution.results.set(after.results))
-    if after.measurements != before.measurements:
-        changes.append(JobExecution.measurements.set(after.measurements))
+    for name in ("metrics", "results", "measurements"):
+        if getattr(after, name) != getattr(before, name):
+            changes.append(getattr(JobExecution, name).set(getattr(after, name)))
     return changes

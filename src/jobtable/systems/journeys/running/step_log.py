@@ -1,4 +1,4 @@
-"""The log of one step while it runs: every line goes to a file, the few worth a quick look are kept at hand."""
+"""The log of one step while it runs: every line goes to a file, and the few for the catalogue stay in memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -21,11 +22,11 @@ from jobtable.systems.journeys.locations import DEFAULT_BUCKETS, location
 from jobtable.systems.journeys.parts import LogCounts, LogEntryLevel
 
 RECENT_LINES = 100
-"""How many of a step's last lines the catalogue has."""
+"""The last lines of a step that go to the catalogue."""
 NOTED_LINES = 100
-"""How many of a step's first warnings and errors the catalogue has besides."""
+"""The first warnings and errors before those lines that also do."""
 LONGEST_MESSAGE = 1_000
-"""Longer messages are cut in the catalogue; the full log has them whole."""
+"""Longer messages are cut in the catalogue, not in the full log."""
 _IN_MEMORY = 1 << 20
 _NOTED = {LogEntryLevel.WARNING, LogEntryLevel.ERROR}
 _TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -33,7 +34,7 @@ _TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 @dataclass(frozen=True)
 class NotedLine:
-    """A line as the catalogue has it."""
+    """A line for the catalogue."""
 
     number: int
     level: LogEntryLevel
@@ -44,7 +45,7 @@ class NotedLine:
 
 
 class StepLog:
-    """Collects the lines of one step in bounded memory, as a JSON array with one line of text for each entry."""
+    """Collects the lines of one step in bounded memory, as a JSON array with one entry per line."""
 
     def __init__(self, job_id: str, step_id: str) -> None:
         self._job_id = job_id
@@ -67,8 +68,7 @@ class StepLog:
     def write(
         self, level: LogEntryLevel, message: str, at: datetime, *, source: str | None = None, details: Mapping[str, Any]
     ) -> None:
-        """Take a line."""
-        plain = to_jsonable_python(dict(details), fallback=repr, inf_nan_mode="strings")
+        """Add a line."""
         entry = {
             "jobId": self._job_id,
             "step_id": self._step_id,
@@ -76,12 +76,12 @@ class StepLog:
             "message": message,
             "timestamp": at.strftime(_TIMESTAMP),
             **({"source": source} if source else {}),
-            "details": plain,
+            "details": to_jsonable_python(dict(details), fallback=repr, inf_nan_mode="strings"),
         }
         self._append(entry, level, at)
 
     def take_over(self, objects: ObjectStore, key: str, lines: int) -> None:
-        """Begin with the first lines of a log that was stored before: those that the step has kept."""
+        """Start with the first lines of a stored log: those that the step has kept."""
         for entry in islice(read_lines(objects, key), lines):
             at = datetime.strptime(entry["timestamp"], _TIMESTAMP).replace(tzinfo=UTC)
             self._append(entry, LogEntryLevel[entry["level"]], at)
@@ -98,7 +98,7 @@ class StepLog:
         self._recent.append(line)
 
     def counts(self) -> LogCounts:
-        """How many lines of each level there are."""
+        """Count the lines of each level."""
         return LogCounts(
             total_logs=len(self),
             error_count=self._levels[LogEntryLevel.ERROR],
@@ -108,11 +108,11 @@ class StepLog:
         )
 
     def catalogue(self) -> list[NotedLine]:
-        """The lines worth a quick look, oldest first: the last ones, and the first warnings and errors before them."""
+        """Return the lines for the catalogue: the first warnings and errors, then the last lines."""
         return [*self._noted, *self._recent]
 
     def store(self, objects: ObjectStore, key: str) -> ObjectInfo:
-        """Put the full log into object storage; lines may follow, and then it is stored again."""
+        """Store the full log as an object; after more lines it can be stored again."""
         if self._file is None:
             return objects.put(key, b"[]\n")
         end = self._file.tell()
@@ -124,7 +124,7 @@ class StepLog:
         return info
 
     def entries(self, execution: JobExecution, key: str) -> Iterator[LogEntry]:
-        """The records of the lines worth a quick look, which name the object that has all of them."""
+        """Yield the records of the catalogue's lines, which name the object with all lines."""
         buckets = execution.s3_config or DEFAULT_BUCKETS
         for line in self.catalogue():
             yield LogEntry(
@@ -143,7 +143,7 @@ class StepLog:
 
 
 def read_lines(objects: ObjectStore, key: str) -> Iterator[dict[str, Any]]:
-    """The entries of a full log, oldest first; a log that StepLog has written is read in bounded memory."""
+    """Yield the entries of a full log, oldest first; a log that StepLog wrote is read in bounded memory."""
     with objects.open(key) as stream:
         if stream.readline(64) == b"[\n":
             entries = _entries(stream)
@@ -152,11 +152,11 @@ def read_lines(objects: ObjectStore, key: str) -> Iterator[dict[str, Any]]:
                 yield first
                 yield from entries
                 return
-    yield from json.loads(objects.get(key))  # by another program, which laid it out otherwise
+    yield from json.loads(objects.get(key))  # from another program, in another layout
 
 
 def _entries(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
-    """An entry of each line; none if the first line is no entry."""
+    """Yield the entry of each line; nothing if the first line is not an entry."""
     for number, line in enumerate(stream):
         bare = line.strip().removesuffix(b",")
         if bare == b"]":
@@ -173,14 +173,14 @@ def _cut(message: str) -> str:
     message = message.encode("utf-8", "backslashreplace").decode()
     if len(message) <= LONGEST_MESSAGE:
         return message
-    return f"{message[:LONGEST_MESSAGE]}... ({len(message):,} characters, whole in the full log)"
+    return f"{message[:LONGEST_MESSAGE]}... ({len(message):,} characters; see the full log)"
 
 
 def _small(details: dict[str, Any]) -> dict[str, Any]:
-    """The details for the catalogue: as they are, unless they are long or no item can hold them."""
+    """Return the details for the catalogue: as they are, unless they are long or no item can hold them."""
     text = json.dumps(details)
-    try:
+    with suppress(ValueRefusedError):
         wire_form(details)
-    except ValueRefusedError:
-        return {"text": text[:LONGEST_MESSAGE]}
-    return details if len(text) <= LONGEST_MESSAGE else {"text": text[:LONGEST_MESSAGE]}
+        if len(text) <= LONGEST_MESSAGE:
+            return details
+    return {"text": text[:LONGEST_MESSAGE]}

@@ -1,4 +1,4 @@
-"""Reports: written to object storage in bounded memory, and those that the engine makes from the records of steps."""
+"""Reports: how they are stored in bounded memory, and those that the engine makes from the records of steps."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ENGINE_REPORTS = {
     ReportType.TIMELINE: "job_timeline",
     ReportType.ERROR_ANALYSIS: "error_analysis",
 }
-"""The names of the reports that the engine makes; no step may have one of them."""
+"""The names of the engine's reports; no step may have one of them."""
 OWN_MEMBERS = {"reportId", "reportType", "title", "summary", "executionSummary", "generatedAt"}
-"""What every report says of itself, beside its sections."""
+"""The members that every report has in addition to its sections."""
 _IN_MEMORY = 1 << 20
 _SLOW_SHARE = 0.5
 _MUCH_LOGGING_PER_SECOND = 1_000
@@ -35,7 +35,7 @@ _MUCH_LOGGING_PER_SECOND = 1_000
 
 @dataclass(frozen=True)
 class ReportContent:
-    """What a report says, by section."""
+    """A report by section."""
 
     type: ReportType
     title: str
@@ -43,21 +43,17 @@ class ReportContent:
     sections: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse sections whose names every report has for something else."""
-        taken = sorted(OWN_MEMBERS & self.sections.keys())
-        if taken:
-            raise ValueRefusedError(
-                f"the report {self.title!r} cannot have a section {', '.join(taken)}: choose another name"
-            )
+        if taken := ", ".join(sorted(OWN_MEMBERS & self.sections.keys())):
+            raise ValueRefusedError(f"report {self.title!r} cannot have a section {taken}; choose another name")
 
     def fingerprint(self, call_id: str) -> str:
-        """Tells whether a call that stores a report is the same again."""
-        told = _text_of([call_id, self.title, self.summary, self.sections])
-        return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()
+        """Identify a call that stores a report, to recognise its repetition."""
+        text = _text_of([call_id, self.title, self.summary, self.sections])
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 class ReportDraft:
-    """A report on its way to object storage: its content is on disk as soon as it is given."""
+    """A report that is not stored yet; its content is on disk from the start."""
 
     def __init__(self, name: str, report_id: str, content: ReportContent, clock: Clock) -> None:
         self._name = name
@@ -73,7 +69,7 @@ class ReportDraft:
     def store(
         self, objects: ObjectStore, execution: JobExecution, about: Mapping[str, Any], run: int | None = None
     ) -> JobReport:
-        """Put the report into object storage, and give the record that names it; what was stored stays so."""
+        """Store the report once; return the record that names it."""
         if self._record is not None:
             return self._record
         now = self._clock.now()
@@ -104,7 +100,7 @@ class ReportDraft:
         return self._record
 
     def discard(self) -> None:
-        """Give up what was written."""
+        """Drop what was written."""
         self._file.close()
 
     def _write(self, opening: str, members: Mapping[str, Any]) -> None:
@@ -114,12 +110,12 @@ class ReportDraft:
 
 
 def _text_of(value: Any) -> str:
-    """A value as JSON; what JSON cannot say, as text."""
+    """Return a value as JSON; what JSON cannot express becomes text."""
     return json.dumps(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"), ensure_ascii=False)
 
 
 def step_summary(job_id: str, run: StepRun) -> dict[str, Any]:
-    """What a step's report says about the step itself."""
+    """Return what the report of a step says about the step."""
     return {
         "stepId": run.step_id,
         "jobId": job_id,
@@ -131,7 +127,7 @@ def step_summary(job_id: str, run: StepRun) -> dict[str, Any]:
 
 
 def execution_summary(execution: JobExecution) -> dict[str, Any]:
-    """What the engine's reports say about the execution as a whole."""
+    """Return what the engine's reports say about the execution."""
     return {
         "jobId": execution.job_id,
         "stageId": execution.stage_id,
@@ -144,14 +140,14 @@ def execution_summary(execution: JobExecution) -> dict[str, Any]:
 
 
 def engine_reports(execution: JobExecution) -> Iterator[ReportContent]:
-    """The summary, the performance and the timeline of an execution, from the records of its steps."""
+    """Yield the summary, the performance and the timeline of an execution, from the records of its steps."""
     seconds = sum(step.duration or 0.0 for step in execution.steps)
     done = f"{len(execution.steps)} steps in {seconds:.1f} seconds"
-    errors = execution.metrics.error_count
+    slowest = _slowest(execution.steps)
     yield ReportContent(
         ReportType.SUMMARY,
         f"Summary of {execution.stage_id}",
-        f"{done}, {errors} errors, {execution.metrics.warning_count} warnings",
+        f"{done}, {execution.metrics.error_count} errors, {execution.metrics.warning_count} warnings",
         {
             "results": execution.results,
             "measurements": execution.measurements or {},
@@ -161,10 +157,13 @@ def engine_reports(execution: JobExecution) -> Iterator[ReportContent]:
     yield ReportContent(
         ReportType.PERFORMANCE,
         f"Performance of {execution.stage_id}",
-        f"{done}; slowest: {_slowest(execution.steps)}",
+        f"{done}; slowest: " + ("none" if slowest is None else f"{slowest.step_id} ({slowest.duration or 0.0:.1f} s)"),
         {
             "performanceMetrics": _performance(execution, seconds),
-            "steps": [_step_performance(step, seconds) for step in execution.steps],
+            "steps": [
+                {"stepId": step.step_id, "duration": step.duration or 0.0, "share": round(_share(step, seconds), 4)}
+                for step in execution.steps
+            ],
             "recommendations": _recommendations(execution, seconds),
         },
     )
@@ -174,7 +173,7 @@ def engine_reports(execution: JobExecution) -> Iterator[ReportContent]:
 
 
 def error_analysis(execution: JobExecution, step_id: str, error: BaseException, trace: str) -> ReportContent:
-    """What is known of a failure: the step, the error, and what was done before it."""
+    """Return the report of a failure: the step, the error, and the steps before it."""
     return ReportContent(
         ReportType.ERROR_ANALYSIS,
         f"Failure of {execution.stage_id} in {step_id}",
@@ -183,7 +182,7 @@ def error_analysis(execution: JobExecution, step_id: str, error: BaseException, 
             "error": {"type": type(error).__name__, "message": str(error), "trace": trace, "stepId": step_id},
             "timeline": _timeline(execution),
             "logs": execution.metrics.model_dump(by_alias=True),
-            "recommendations": [f"Look into {step_id}, then run: jobtable journeys retry {execution.journey_id}"],
+            "recommendations": [f"Fix {step_id}, then run: jobtable journeys retry {execution.journey_id}"],
         },
     )
 
@@ -199,23 +198,19 @@ def _performance(execution: JobExecution, seconds: float) -> dict[str, Any]:
     }
 
 
-def _step_performance(step: StepRun, seconds: float) -> dict[str, Any]:
-    duration = step.duration or 0.0
-    return {"stepId": step.step_id, "duration": duration, "share": round(duration / seconds, 4) if seconds else 0.0}
+def _share(step: StepRun, seconds: float) -> float:
+    return (step.duration or 0.0) / seconds if seconds else 0.0
 
 
 def _recommendations(execution: JobExecution, seconds: float) -> list[str]:
     found = []
-    steps = execution.steps
-    if len(steps) > 1 and seconds:
-        slowest = max(steps, key=lambda step: step.duration or 0.0)
-        share = (slowest.duration or 0.0) / seconds
-        if share > _SLOW_SHARE:
-            found.append(f"{slowest.step_id} takes {share:.0%} of the time: begin there to make the stage faster")
+    slowest = _slowest(execution.steps)
+    if slowest is not None and len(execution.steps) > 1 and (share := _share(slowest, seconds)) > _SLOW_SHARE:
+        found.append(f"{slowest.step_id} takes {share:.0%} of the time; start there to make the stage faster")
     if execution.metrics.error_count:
-        found.append(f"{execution.metrics.error_count} errors were logged: look at them before the next run")
+        found.append(f"{execution.metrics.error_count} errors were logged; review them before the next run")
     if seconds and execution.metrics.total_logs / seconds > _MUCH_LOGGING_PER_SECOND:
-        found.append("Much of the time may go into logging: log less for each record")
+        found.append("Logging may take much of the time; log less for each record")
     return found
 
 
@@ -237,6 +232,5 @@ def _offset(start: datetime | None, moment: datetime | None) -> float | None:
     return None if start is None or moment is None else round((moment - start).total_seconds(), 6)
 
 
-def _slowest(steps: Sequence[StepRun]) -> str:
-    slowest = max(steps, key=lambda step: step.duration or 0.0, default=None)
-    return "none" if slowest is None else f"{slowest.step_id} ({slowest.duration or 0.0:.1f} s)"
+def _slowest(steps: Sequence[StepRun]) -> StepRun | None:
+    return max(steps, key=lambda step: step.duration or 0.0, default=None)

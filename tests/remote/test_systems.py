@@ -199,7 +199,7 @@ class TestJourneys:
         body = {**new, "oda_component_type": "PRODUCTCATALOG", "template": told}
         with pytest.raises(kind):
             server.write("POST", "/journeys", body)
-        with pytest.raises(ValueRefusedError, match="either a template"):
+        with pytest.raises(ValueRefusedError, match="either a template, or stages and rules"):
             server.write("POST", "/journeys", {**body, "template": {}, "stages": []})
         assert served.services.get(Journeys).list_stages("R4").first() is None
 

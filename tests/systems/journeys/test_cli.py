@@ -49,7 +49,7 @@ def test_a_journey_runs_from_the_command_line(cli: CommandLine, catalogue: str, 
         assert levels[-1].split(" ", 1)[1] == warnings.splitlines()[-1].split(" ", 1)[1]
         assert len(cli.run("journeys", "logs", "JRN-1", "-n", "3", *more).stdout.splitlines()) == 3
         unknown = cli.run("journeys", "logs", "JRN-1", "--step", "nine", *more, code=3)
-        assert "there is no step nine in journey JRN-1" in unknown.stderr
+        assert "journey JRN-1 has no step nine" in unknown.stderr
     reports = cli.json("journeys", "reports", "JRN-1", "--stage", "raw_analysis", "--type", "timeline")
     report = cli.run("journeys", "report", "JRN-1", reports[0]["report_id"]).stdout
     assert '"timeline"' in report
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_said_in_one_line(cli: CommandLine, catalogue: str) -> 
     assert "unable to open" in cli.run("journeys", "example", "missing/x.db", code=2).stderr
     cli.run("journeys", "create", catalogue, "--id", "JRN-1", "--no-rules")
     twice = cli.run("journeys", "create", catalogue, "--id", "JRN-1", code=4)
-    assert twice.stderr == "Error: journey JRN-1 is there already\n"
+    assert twice.stderr == "Error: journey JRN-1 already exists\n"
     assert "has no such reports" in cli.run("journeys", "reports", "JRN-1").stderr
     cli.run("journeys", "report", "JRN-1", "none", code=3)
     cli.run("journeys", "rule", "JRN-1", "none", "active", code=3)

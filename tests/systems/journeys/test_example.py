@@ -147,11 +147,11 @@ def test_a_stage_of_the_template_can_be_replaced(example: Example) -> None:
 def test_a_template_refuses_what_cannot_run() -> None:
     with pytest.raises(NotFoundError, match="no stage nine; it has raw_analysis"):
         DEFAULT_TEMPLATE.replacing("nine", OwnMapping)
-    with pytest.raises(DefinitionError, match="no method for the step mapping_validation"):
+    with pytest.raises(DefinitionError, match="no method for step mapping_validation"):
         DEFAULT_TEMPLATE.replacing("tmf_mapping", Lacking).stages("J1", START)
     with pytest.raises(DefinitionError, match="cannot load 'nowhere:Class'"):
         DEFAULT_TEMPLATE.replacing("tmf_mapping", "nowhere:Class").stages("J1", START)
-    with pytest.raises(DefinitionError, match="no subclass of Stage"):
+    with pytest.raises(DefinitionError, match="not a subclass of Stage"):
         DEFAULT_TEMPLATE.replacing("tmf_mapping", "json:JSONDecoder").stages("J1", START)
 
 

@@ -119,7 +119,7 @@ VERBS = {
     "retry": Verb(of_runner("retry"), failed, refused="it is running"),
     "resume": Verb(of_runner("resume"), paused, refused="it is running"),
     "skip": Verb(of_runner("skip", "two"), created),
-    "switch a rule off": Verb(switch_off, a_rule, refused="was changed meanwhile"),
+    "switch a rule off": Verb(switch_off, a_rule, refused="changed meanwhile"),
     "add a rule": Verb(add_another_rule, created, refused="cannot add rule"),
     "delete": Verb(delete, running, refused="there is no journey"),
 }

@@ -90,7 +90,7 @@ def test_what_belongs_to_another_journey_is_refused(verbs: Journeys) -> None:
 
 def test_two_stages_of_one_id_are_refused(verbs: Journeys) -> None:
     first, second, *_ = default_stages("J1", START)
-    with pytest.raises(ValueRefusedError, match="two stages of one id"):
+    with pytest.raises(ValueRefusedError, match="two stages with the same id"):
         verbs.create_journey(journey("J1"), [first, second.replace(stage_id=first.stage_id)])
 
 
@@ -131,7 +131,7 @@ def test_a_stage_runs_no_more_often_than_its_key_can_count(verbs: Journeys, each
     stage = verbs.get_stage("J1", "tmf_mapping")
     each_store.update(Journey.key(journey_id="J1"), Journey.execution_counts[stage.stage_id].set(998))
     assert verbs.create_execution(stage, "JOB-1").execution_number == 999
-    with pytest.raises(ConflictError, match="stage tmf_mapping of journey J1 ran 999 times: no more"):
+    with pytest.raises(ConflictError, match="stage tmf_mapping of journey J1 ran 999 times, the maximum"):
         verbs.create_execution(stage, "JOB-2")
 
 

@@ -35,7 +35,7 @@ def _start_journey(services: Services, folder: Path) -> None:
     )
     with suppress(AlreadyExistsError):
         services.get(Journeys).create_from_template(journey, with_example_rules=True)
-    with suppress(ConflictError):  # it was started before, and has ended or was paused
+    with suppress(ConflictError):  # it has already ended, or was paused
         services.get(JourneyRunner).run(_JOURNEY, by=USER)
 
 

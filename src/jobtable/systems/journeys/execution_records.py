@@ -1,4 +1,4 @@
-"""Logs and reports of executions: the full ones in object storage, and the records that name them."""
+"""Full logs and reports of executions, which are in object storage, and the records that name them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jobtable.systems.journeys.service import Journeys
 
 
 class ExecutionRecords:
-    """What executions have logged and reported, whole."""
+    """The full logs and reports of executions."""
 
     def __init__(self, store: Store, objects: ObjectStore, clock: Clock) -> None:
         self._store = store
@@ -31,15 +31,14 @@ class ExecutionRecords:
 
     @classmethod
     def of(cls, jobs: Jobs) -> Self:
-        """Make it over the store of the jobs."""
         return cls(jobs.store, jobs.objects, jobs.clock)
 
     def get_job_logs(
         self, journey_id: str, stage_name: str, job_id: str, step_name: str | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Every line that an execution has logged, oldest first, or those of one step; in bounded memory.
+        """Yield every line of an execution, or of one step, oldest first, in bounded memory.
 
-        The steps that are finished have a log; for the latest lines, `Journeys.list_recent_job_logs` is enough.
+        Only finished steps have a full log; for the latest lines use `Journeys.list_recent_job_logs`.
         """
         execution = self._execution(journey_id, stage_name, job_id)
         place = ExecutionFolder(journey_id, stage_name, job_id)
@@ -64,14 +63,14 @@ class ExecutionRecords:
         *,
         limit: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Every report of an execution, or the first ones, whole, by type and age; one at a time is in memory."""
+        """Yield the full reports of an execution by type and age, one at a time."""
         self._execution(journey_id, stage_name, job_id)
-        told = {} if report_type is None else {"report_type": report_type}
-        for record in self._store.query(JobReport.key(journey_id=journey_id, job_id=job_id, **told), limit=limit):
+        chosen = {} if report_type is None else {"report_type": report_type}
+        for record in self._store.query(JobReport.key(journey_id=journey_id, job_id=job_id, **chosen), limit=limit):
             yield self.read_report(record)
 
     def read_report(self, record: JobReport) -> dict[str, Any]:
-        """The report that a record names."""
+        """Read the report that a record names."""
         report: dict[str, Any] = json.loads(self._objects.get(key_of(record.s3_location)))
         return report
 
@@ -88,32 +87,30 @@ class ExecutionRecords:
     ) -> JobReport:
         """Store a report of an execution: the object first, then the record that names it.
 
-        Without a `call_id` the same report again is another report. With one, the same call again gives the report that
-        the first has stored: whoever made it may not have got the answer.
+        With a `call_id`, the same call again returns the report that the first one stored.
         """
         execution = self._journeys.get_execution(job_id)
         if execution.journey_id != journey_id:
             raise ValueRefusedError(f"job {job_id} belongs to journey {execution.journey_id}, not {journey_id}")
-        told = ReportContent(report_type, title, summary, content)
+        report = ReportContent(report_type, title, summary, content)
         name = f"{report_type.value}-{self._clock.now():%Y%m%dT%H%M%S%f}"
         report_id = f"{job_id}_{name}"
         if call_id is not None:
-            report_id = f"{job_id}_{report_type.value}-{told.fingerprint(call_id)}"
+            report_id = f"{job_id}_{report_type.value}-{report.fingerprint(call_id)}"
             of_type = JobReport.key(journey_id=journey_id, job_id=job_id, report_type=report_type)
             there = self._store.query(of_type, where=JobReport.report_id == report_id).first()
             if there is not None:
                 return there
-        record = ReportDraft(name, report_id, told, self._clock).store(
-            self._objects, execution, execution_summary(execution)
-        )
+        draft = ReportDraft(name, report_id, report, self._clock)
+        record = draft.store(self._objects, execution, execution_summary(execution))
         self._store.add(record)
         return record
 
     def is_referenced(self, key: str) -> bool:
-        """Whether a record names the object: for the sweep of orphans under `journeys/`.
+        """Return whether a record names an object, for the sweep of orphans under `journeys/`.
 
-        The log of a step is named by the step's record, a report by its own, and files by the execution as long as
-        their step is finished or may still be.
+        The record of a step names its log, and that of a report the report. Files belong to an execution if their step
+        is finished or may still finish.
         """
         found = parse_key(key)
         if found is None:
@@ -131,12 +128,12 @@ class ExecutionRecords:
         return found.rest[0] not in unfinished or execution.end_time is None
 
     def _is_report(self, place: ExecutionFolder, key: str) -> bool:
-        """Whether a report's record names the object.
+        """Return whether the record of a report names an object.
 
-        A sweep asks about the reports of an execution one after the other, and about each of them once: the records
-        that are read for the first answer for the others too, but never twice for one.
+        A sweep asks once for each report of an execution, one after the other, so the records that are read for the
+        first one answer for the others, but never twice for the same.
         """
-        named = self._reports_to_come  # another thread may sweep as well, and put others there
+        named = self._reports_to_come  # another thread may sweep too, and replace it
         if key not in named:
             records = self._store.query(JobReport.key(journey_id=place.journey_id, job_id=place.job_id))
             named = self._reports_to_come = {key_of(record.s3_location) for record in records}

@@ -1,4 +1,4 @@
-"""Journeys of a server: read as here, changed by its REST API."""
+"""Journeys of a server: read through its store, changed through its REST API."""
 
 from __future__ import annotations
 
@@ -23,20 +23,11 @@ from jobtable.systems.journeys.parts import RuleStatus
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.service import Journeys
 
-_TOLD = frozenset(
-    {
-        "journey_id",
-        "name",
-        "description",
-        "priority",
-        "created_by",
-        "oda_component_type",
-        "source",
-        "configuration",
-        "parameters",
-    }
-)
-"""What is said of a new journey; the rest is how far it is."""
+_GIVEN = {
+    *("journey_id", "name", "description", "priority", "created_by"),
+    *("oda_component_type", "source", "configuration", "parameters"),
+}
+"""What a caller says about a new journey; the rest is its progress."""
 
 
 class ServerJourneys(Journeys):
@@ -52,59 +43,51 @@ class ServerJourneys(Journeys):
         stages: Sequence[StageDefinition] | None = None,
         rules: Sequence[SecondBrainRule] = (),
     ) -> None:
-        """Store a new journey with its stages and rules, all or nothing."""
         self._create(journey, {"stages": to_jsonable_python(stages), "rules": to_jsonable_python(list(rules))})
 
     def create_from_template(
         self, journey: Journey, template: JourneyTemplate = DEFAULT_TEMPLATE, *, with_example_rules: bool = False
     ) -> None:
-        """Store a new journey with the stages of a template, whose classes the server looks for."""
-        told = {
+        """Store a new journey with the stages of a template, whose classes the server imports."""
+        body = {
             "implementations": dict(template.implementations),
             "skippable": sorted(template.skippable),
             "example_rules": with_example_rules,
         }
-        self._create(journey, {"template": told})
+        self._create(journey, {"template": body})
 
     def change_rule_status(self, rule: SecondBrainRule, status: RuleStatus) -> SecondBrainRule:
-        """Switch a rule on or off."""
         path = path_of("journeys", rule.journey_id, "stages", rule.stage_id, "rules", rule.rule_id)
         return SecondBrainRule.model_validate(self._server.write("PATCH", path, {"status": status.value}))
 
     def _create(self, journey: Journey, more: dict[str, Any]) -> None:
-        body = {**journey.model_dump(mode="json", include=set(_TOLD)), **more}
+        body = {**journey.model_dump(mode="json", include=_GIVEN), **more}
         self._server.create("/journeys", body)
 
 
 class ServerRunner(JourneyRunner):
-    """Journeys that a server's workers run. In whose name they are run, the token says."""
+    """Journeys that the workers of a server run; the token decides in whose name."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(jobs)
         self._server = server
 
     def run(self, journey_id: str, *, by: str = "user") -> Journey:
-        """Begin a journey. Called again, it makes sure that the current stage has a job."""
         return self._do(journey_id, "run")
 
     def pause(self, journey_id: str) -> Journey:
-        """Let the running stage stop behind its current step."""
         return self._do(journey_id, "pause")
 
     def resume(self, journey_id: str, *, by: str = "user") -> Journey:
-        """Go on with a paused journey, behind the last finished step."""
         return self._do(journey_id, "resume")
 
     def cancel(self, journey_id: str, *, by: str = "user") -> Journey:
-        """End a journey at once."""
         return self._do(journey_id, "cancel")
 
     def retry(self, journey_id: str, *, by: str = "user") -> Journey:
-        """Run the failed or cancelled stage again, as a new execution."""
         return self._do(journey_id, "retry")
 
     def skip(self, journey_id: str, stage_id: str) -> None:
-        """Pass over a stage that may be skipped and is not under way."""
         self._do(journey_id, "stages", stage_id, "skip")
 
     def _do(self, journey_id: str, *verb: str) -> Journey:
@@ -112,14 +95,14 @@ class ServerRunner(JourneyRunner):
 
 
 class ServerBackups(JourneyBackups):
-    """A server's journeys as files here."""
+    """The journeys of a server as local files."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(ServerRunner(server, jobs))
         self._server = server
 
     def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
-        """Write a journey to a file, which is checked and then there whole, or not at all."""
+        """Download a journey to a file and check it; the file appears whole or not at all."""
         with whole_file(path) as file:
             with self._server.open(path_of("journeys", journey_id, "export")) as stream:
                 shutil.copyfileobj(stream, file, CHUNK_SIZE)
@@ -130,7 +113,7 @@ class ServerBackups(JourneyBackups):
     def import_journey_complete(
         self, path: Path, existing: Existing = Existing.REFUSE, *, most_bytes: int = MOST_BYTES
     ) -> Imported:
-        """Upload a file that was checked, and let the server store what it holds."""
+        """Check a file, and upload it for the server to import."""
         with checked_archive(path, most_bytes=most_bytes):
             answer = self._server.upload(
                 "POST", "/journey-imports", path, query={"existing": existing.value}, media_type="application/zip"
@@ -138,5 +121,4 @@ class ServerBackups(JourneyBackups):
         return Imported(**answer)
 
     def delete_journey(self, journey_id: str, *, stop: bool = False, by: str = "user") -> int:
-        """Remove a journey and its jobs with every item and object; gives the number of items."""
         return int(self._server.write("DELETE", path_of("journeys", journey_id), query={"stop": stop})["count"])

@@ -1,9 +1,10 @@
-"""Journeys on the job engine: one job for each execution of a stage, and a second one that looks after its end.
+"""Journeys on the job engine: each execution of a stage has a stage job, and an end job that waits for its end.
 
-The records of the journey are the truth. A job that dies is run again by the engine, and goes on behind the last
-finished step; the job of the next stage is submitted before that of the last one ends; and if a stage's job ends in
-a way that the stage itself could not record (a timeout, a cancelled job, too many lost workers), the job that waits
-for its end records it.
+The records of the journey are the truth. The engine runs a job that died again, which continues after the last
+finished step. The next stage's job is submitted before the last one's ends. If a stage job ends in a way that its stage
+could not record (a timeout, a cancelled job, too many lost workers), the end job records it.
+
+Stored jobs name the tasks here by their path.
 """
 
 from __future__ import annotations
@@ -42,34 +43,32 @@ from jobtable.systems.journeys.running.stage_run import ExecutionLost, Hold, Run
 QUEUE = "journeys"
 _PAUSED = "the journey is paused"
 _MOST_INTERRUPTIONS = 10
-"""Finished steps stay finished, so a stage may lose more workers than other jobs before it is given up."""
+"""Finished steps stay finished, so a stage may lose more workers than other jobs before it fails."""
 _PRIORITIES = {Priority.CRITICAL: 900, Priority.HIGH: 700, Priority.MEDIUM: 500, Priority.LOW: 300}
 
 
 class JourneyRunner:
-    """Runs journeys: the verbs for people, and what the jobs do."""
+    """Runs journeys: the verbs for people, and the work of the jobs."""
 
     def __init__(self, jobs: Jobs, *, queue: str = QUEUE) -> None:
         self.jobs = jobs
         self.flow = JourneyFlow(jobs.store, jobs.clock, _new_job_id)
         self._queue = queue
 
-    # --- what people do -----------------------------------------------------------------------------------------------
-
     def run(self, journey_id: str, *, by: str = "user") -> Journey:
-        """Begin a journey. Called again, it makes sure that the current stage has a job."""
+        """Start a journey; the same call again ensures that the current stage has a job."""
         if self.flow.start(journey_id, by) is not None:
             self.settle(journey_id)
         return self.flow.read(journey_id).journey
 
     def pause(self, journey_id: str) -> Journey:
-        """Let the running stage stop behind its current step, or where that step saves its position."""
+        """Stop the running stage after its current step, or where that step saves its position."""
         return self.flow.pause(journey_id)
 
     def resume(self, journey_id: str, *, by: str = "user") -> Journey:
-        """Go on with a paused journey, behind the last finished step.
+        """Continue a paused journey after the last finished step.
 
-        ConflictError if it runs; its stage then gets a job all the same, if it has none.
+        ConflictError if it runs; a stage without a job then gets one all the same.
         """
         with self._settled_if_refused(journey_id):
             execution = self.flow.resume(journey_id, by)
@@ -79,13 +78,13 @@ class JourneyRunner:
         return self.flow.read(journey_id).journey
 
     def cancel(self, journey_id: str, *, by: str = "user") -> Journey:
-        """End a journey at once; what its stage still does is not recorded any more.
+        """Cancel a journey at once; what its stage still does is not recorded.
 
-        ConflictError if it was cancelled before; its job is then cancelled too, if it was not.
+        ConflictError if it was already cancelled; its job is then cancelled all the same.
         """
         try:
             execution = self.flow.cancel(journey_id)
-        except ConflictError:  # whoever did so before may have died between the records and the job
+        except ConflictError:  # an earlier call may have died between the records and the job
             state = self.flow.read(journey_id)
             if state.journey.status is JourneyStatus.CANCELLED:
                 self._cancel_job(self.flow.current_execution(state), by)
@@ -95,13 +94,13 @@ class JourneyRunner:
 
     def _cancel_job(self, execution: JobExecution | None, by: str) -> None:
         if execution is not None:
-            with contextlib.suppress(JobStateError, NotFoundError):  # it has ended just now, or was never submitted
+            with contextlib.suppress(JobStateError, NotFoundError):  # it has just ended, or was never submitted
                 self.jobs.cancel(execution.job_id, by=by)
 
     def retry(self, journey_id: str, *, by: str = "user") -> Journey:
         """Run the failed or cancelled stage again, as a new execution with the next number.
 
-        ConflictError if it runs; its stage then gets a job all the same, if it has none.
+        ConflictError if the journey runs; a stage without a job then gets one all the same.
         """
         with self._settled_if_refused(journey_id):
             execution = self.flow.retry(journey_id, by)
@@ -111,14 +110,14 @@ class JourneyRunner:
         return self.flow.read(journey_id).journey
 
     def skip(self, journey_id: str, stage_id: str) -> None:
-        """Pass over a stage that may be skipped and is not under way; ConflictError otherwise."""
+        """Skip a stage that allows it and has not started; otherwise raise ConflictError."""
         self.flow.skip(journey_id, stage_id)
 
-    # --- what keeps records and jobs together -------------------------------------------------------------------------
+    # --- keeping records and jobs together
 
     @contextlib.contextmanager
     def _settled_if_refused(self, journey_id: str) -> Iterator[None]:
-        """Whoever did the same before may have died between the records and the job."""
+        """Settle the journey on a conflict: an earlier call may have died between the records and the job."""
         try:
             yield
         except ConflictError:
@@ -126,26 +125,26 @@ class JourneyRunner:
             raise
 
     def settle(self, journey_id: str) -> Journey:
-        """Make sure that a running journey has a job that runs it, or record how that job ended."""
+        """Ensure that a running journey has a stage job, or record how that job ended."""
         state = self.flow.read(journey_id)
         execution = self.flow.current_execution(state)
         if state.journey.status is not JourneyStatus.RUNNING or execution is None or execution.status in ENDED:
             return state.journey
         job = self.jobs.store.find(Job.key(job_id=execution.job_id))
         if job is None or (job.status is Status.STOPPED and job.message == _PAUSED):
-            # It was never submitted, or the journey was resumed before the pause had reached the job.
+            # It was never submitted, or the journey was resumed before the pause reached the job.
             self._go_on_with(execution)
         elif job.is_final:
-            reason = job.message or f"its job ended {job.status} before the stage did"
+            reason = job.message or f"the job was {job.status} before the stage ended"
             self._record_end(execution, job.status, reason)
         else:
             self._watch_over(state, execution)
         return self.flow.read(journey_id).journey
 
     def _go_on_with(self, execution: JobExecution) -> None:
-        """Submit the job of an execution, or let the one that was stopped begin anew, and watch over its end.
+        """Submit the stage job of an execution, or restart the stopped one, with an end job.
 
-        If someone has ended the tree of the journey's jobs, that is recorded instead.
+        If someone ended the tree of the journey's jobs, record that instead.
         """
         job = self.jobs.store.find(Job.key(job_id=execution.job_id))
         if job is not None and not (job.is_final and job.status is not Status.COMPLETED):
@@ -153,7 +152,7 @@ class JourneyRunner:
         stage_job = self._stage_job(self.flow.read(execution.journey_id), execution)
         ends_before = 0
         if job is not None:
-            # The last of them may be just about to find that the job has ended, so the new run gets one of its own.
+            # The last end job may just be finding the stage job ended, so the new run gets its own.
             ends_before = len(list_end_jobs(self.jobs.store, execution.job_id))
             self.jobs.retry(execution.job_id)
         try:
@@ -165,13 +164,13 @@ class JourneyRunner:
             self._record_end(execution, root.tree_status, f"job {root.job_id} was {root.tree_status} with its tree")
 
     def _open_tree(self, execution: JobExecution) -> None:
-        """Let the journey go on after someone has ended the tree of its jobs."""
+        """Reopen the tree of the journey's jobs if someone ended it."""
         root = self._find_root(execution)
         if root is not None and root.tree_status is not None:
             self.jobs.open_for_system(root.job_id)
 
     def _submit(self, journey_id: str, *new: NewJob) -> None:
-        """Submit jobs of a journey; ConflictError if that is deleted at the same time, and they with it."""
+        """Submit jobs of a journey; ConflictError if a concurrent deletion of the journey removed them."""
         submit_for(
             self.jobs,
             new,
@@ -181,12 +180,12 @@ class JourneyRunner:
         )
 
     def _is_going(self, journey_id: str) -> bool:
-        """Whether a journey is gone, or somebody deletes it."""
+        """Return whether a journey is deleted, or being deleted."""
         journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
         return journey is None or journey.creation is not None
 
     def _watch_over(self, state: JourneyState, execution: JobExecution) -> None:
-        """Make sure that a job waits for the end of a stage's: whoever let that one begin may have died too early."""
+        """Ensure that a stage job has an end job: its submission may have been interrupted."""
         ends = list_end_jobs(self.jobs.store, execution.job_id)
         if not ends or ends[-1].status not in CLAIMABLE:
             self._submit(execution.journey_id, self._end_job(self._stage_job(state, execution), execution, len(ends)))
@@ -228,14 +227,14 @@ class JourneyRunner:
         )
 
     def _find_root(self, execution: JobExecution) -> Job | None:
-        """The job with which the journey began: the root of all others, unless the journey was imported without it."""
+        """Return the job of the journey's first execution, the root of the others; None for that one or if missing."""
         first = self.jobs.store.query(JobExecution.key(journey_id=execution.journey_id), limit=1).first()
         if first is None or first.job_id == execution.job_id:
             return None
         return self.jobs.store.find(Job.key(job_id=first.job_id))
 
     def _record_end(self, execution: JobExecution, status: Status, reason: str) -> None:
-        """Record how a job ended that its stage could not record itself; ConflictError if that is not possible now."""
+        """Record the end of a stage job that its stage could not record; ConflictError if that is impossible now."""
         try:
             if status is Status.CANCELLED:
                 self.flow.cancel(execution.journey_id)
@@ -246,18 +245,18 @@ class JourneyRunner:
             else:
                 self.flow.fail(execution, reason, ExtraWrites(), no_fence)
         except ConflictError:
-            if self._is_under_way(execution):  # otherwise somebody else has just recorded it
+            if self._is_under_way(execution):  # otherwise it has just been recorded
                 raise
 
     def _is_under_way(self, execution: JobExecution) -> bool:
-        """Whether the records say that a journey runs, and is at this execution."""
+        """Return whether, by its records, a journey runs this execution."""
         state = self.flow.read(execution.journey_id)
         current = self.flow.current_execution(state)
         is_here = current is not None and current.job_id == execution.job_id and current.status not in ENDED
         return is_here and state.journey.status is JourneyStatus.RUNNING
 
     def execute(self, context: JobContext, journey_id: str) -> dict[str, Any]:
-        """Run the execution that a job is for: what the job's task does."""
+        """Run the execution of a stage job."""
         state = self.flow.read(journey_id)
         execution = self.flow.current_execution(state)
         if execution is None or execution.job_id != context.job_id or execution.status in ENDED:
@@ -284,7 +283,7 @@ class JourneyRunner:
         try:
             return self._concluded(journey_id, run.run(), run.execution)
         except ExecutionLost as lost:
-            raise StopTask(self._why_stopped(journey_id, f"it was ended from outside: {lost}")) from lost
+            raise StopTask(self._why_stopped(journey_id, f"the execution was lost: {lost}")) from lost
 
     def _concluded(self, journey_id: str, ended: RunEnd, execution: JobExecution) -> dict[str, Any]:
         if ended.how == "failed":
@@ -300,7 +299,7 @@ class JourneyRunner:
         return _PAUSED if journey is not None and journey.status is JourneyStatus.PAUSED else otherwise
 
     def _already_ended(self, journey_id: str, context: JobContext, execution: JobExecution | None) -> dict[str, Any]:
-        """The process died between the end of the stage and that of its job: let the journey go on."""
+        """End a stage job whose process died after the end of its stage."""
         if execution is not None and execution.job_id == context.job_id:
             if execution.status is JobExecutionStatus.FAILED:
                 raise FailTask(execution.error_message or "the stage failed")
@@ -312,13 +311,13 @@ class JourneyRunner:
 
 @task
 def run_stage(job: JobContext, journey_id: str) -> dict[str, Any]:
-    """Run the stage that a journey is at."""
+    """Run the current stage of a journey."""
     return JourneyRunner(job.jobs, queue=_queue_of(job)).execute(job, journey_id)
 
 
 @task(inline=True)
 def conclude_stage(job: JobContext, journey_id: str) -> str:
-    """Look after a stage whose job has ended; gives the journey's status."""
+    """Settle a journey after the end of its stage job; return the journey's status."""
     return JourneyRunner(job.jobs, queue=_queue_of(job)).settle(journey_id).status.value
 
 
@@ -327,7 +326,7 @@ def _queue_of(context: JobContext) -> str:
 
 
 def _hold(context: JobContext) -> Hold:
-    """What a stage may do in the name of its job."""
+    """Return what the run of a stage may do through its job."""
     job = context.lease.job
 
     def check() -> None:

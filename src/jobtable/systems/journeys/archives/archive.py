@@ -1,11 +1,11 @@
-"""The file that holds a whole journey, and how it is written; archive_check.py checks it before it is read.
+"""The archive of a whole journey, and how it is written; `check` verifies it before it is read.
 
-It is a ZIP file that any tool can open:
+An archive is a ZIP file that any tool can open:
 
-    items.jsonl      every item of the journey in DynamoDB's wire form, one a line, in key order
-    jobs.jsonl       every item of the jobs that ran it, likewise; files of version 1 have none
-    objects/0000001  every object of both, as it is
-    manifest.json    the journey's id, and the size and SHA-256 of each of the above
+    items.jsonl      every item of the journey in DynamoDB's wire form, one per line, in key order
+    jobs.jsonl       every item of the jobs that ran it, likewise; archives of version 1 have none
+    objects/0000001  every object of both
+    manifest.json    the id of the journey, and the size and SHA-256 of each of the above
 
 Its comment, the last 64 bytes of the file, is the SHA-256 of all bytes before it.
 """
@@ -45,7 +45,7 @@ class _Checked(BaseModel):
 
 
 class ItemsEntry(_Checked):
-    """What the manifest says of a file of items."""
+    """The manifest's entry of a file of items."""
 
     count: _Size
     size: _Size
@@ -53,7 +53,7 @@ class ItemsEntry(_Checked):
 
 
 class ObjectEntry(_Checked):
-    """What the manifest says of one object."""
+    """The manifest's entry of one object."""
 
     name: Annotated[str, Field(pattern="^objects/[0-9]{7}$")]
     key: str
@@ -62,7 +62,7 @@ class ObjectEntry(_Checked):
 
 
 class Manifest(_Checked):
-    """What is in the file."""
+    """The contents of an archive."""
 
     format: Literal["jobtable-journey"] = "jobtable-journey"
     version: Literal[1, 2] = 2
@@ -74,32 +74,32 @@ class Manifest(_Checked):
     @model_validator(mode="after")
     def _has_jobs_since_version_2(self) -> Self:
         if (self.version == 1) != (self.jobs is None):
-            raise ValueError("a file has the items of jobs from version 2 on")
+            raise ValueError("an archive has the items of jobs from version 2 on")
         return self
 
     @property
     def item_count(self) -> int:
-        """How many items there are, of the journey and of its jobs."""
+        """The number of items of the journey and its jobs."""
         return self.items.count + (0 if self.jobs is None else self.jobs.count)
 
     def exported(self) -> Exported:
-        """How much there is of everything."""
+        """Return the counts of an export."""
         return Exported(self.journey_id, self.item_count, len(self.objects))
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export has written."""
+    """What an export wrote."""
 
     journey_id: str
     items: int
-    """Of the journey and of its jobs."""
+    """Of the journey and its jobs."""
     objects: int
 
 
 @dataclass(frozen=True)
 class ArchiveContents:
-    """What goes into a file."""
+    """What goes into an archive."""
 
     journey_id: str
     items: Iterable[Item]
@@ -110,7 +110,7 @@ class ArchiveContents:
 
 @dataclass(frozen=True)
 class Archive:
-    """A file that was checked from its first byte to its last."""
+    """An archive that was checked from its first byte to its last."""
 
     manifest: Manifest
     digest: str
@@ -118,16 +118,16 @@ class Archive:
     execution_ids: frozenset[str] = frozenset()
     """The job ids of the executions."""
     job_ids: frozenset[str] = frozenset()
-    """The jobs that are in the file."""
+    """The jobs in the archive."""
     queues: frozenset[str] = frozenset()
-    """The queues that those jobs were in."""
+    """The queues of those jobs."""
 
     def items(self) -> Iterator[Item]:
-        """The items of the journey, in key order."""
+        """Yield the items of the journey, in key order."""
         return self._lines(ITEMS)
 
     def job_items(self) -> Iterator[Item]:
-        """The items of its jobs, in key order."""
+        """Yield the items of its jobs, in key order."""
         return iter(()) if self.manifest.jobs is None else self._lines(JOBS)
 
     def _lines(self, name: str) -> Iterator[Item]:
@@ -136,14 +136,14 @@ class Archive:
                 yield json.loads(line)
 
     def open_object(self, entry: ObjectEntry) -> IO[bytes]:
-        """An object as a stream."""
+        """Open an object as a stream."""
         return self.members.open(entry.name)
 
 
 def write_archive(path: Path, contents: ArchiveContents, objects: ObjectStore, check: Callable[[], None]) -> Exported:
-    """Write a file, which is there as a whole or not at all; not if `check` raises when everything is read.
+    """Write an archive, whole or not at all, and not if `check` raises after everything was read.
 
-    Like everything that Jobtable stores in files, it is readable by its user alone.
+    Only its user can read it, like every file that Jobtable stores.
     """
     with whole_file(path) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -171,14 +171,14 @@ def _write_items(archive: zipfile.ZipFile, name: str, items: Iterable[Item]) -> 
 
 
 def _write_objects(archive: zipfile.ZipFile, manifest: Manifest, keys: Iterable[str], objects: ObjectStore) -> int:
-    """Write the objects, and then the manifest with them. A journey may have many: their entries wait on disk."""
+    """Write the objects, then the manifest. A journey may have many objects, so their entries wait on disk."""
     count = 0
     with tempfile.SpooledTemporaryFile(CHUNK) as entries:
         for key in keys:
             count += 1
             if count > MOST_OBJECTS:
                 raise ValueRefusedError(
-                    f"journey {manifest.journey_id} has more than the {MOST_OBJECTS:,} objects that a file can have"
+                    f"journey {manifest.journey_id} has more than {MOST_OBJECTS:,} objects, the limit of an archive"
                 )
             entry = _write_object(archive, count, key, objects)
             entries.write(f"{',' if count > 1 else ''}\n{entry.model_dump_json()}".encode())
@@ -202,7 +202,7 @@ def _write_object(archive: zipfile.ZipFile, number: int, key: str, objects: Obje
 
 
 def seal(path: Path) -> None:
-    """Put the SHA-256 of the file into its comment."""
+    """Write the SHA-256 of the file into its comment."""
     with path.open("r+b") as file:
         digest = digest_of(file, path.stat().st_size - DIGEST_BYTES)
         file.seek(-DIGEST_BYTES, os.SEEK_END)
@@ -212,7 +212,7 @@ def seal(path: Path) -> None:
 
 
 def digest_of(file: BinaryIO, length: int) -> str:
-    """The SHA-256 of the first bytes of a file."""
+    """Return the SHA-256 of the first bytes of a file."""
     digest = hashlib.sha256()
     file.seek(0)
     while length > 0 and (chunk := file.read(min(CHUNK, length))):

@@ -1,4 +1,4 @@
-"""Journeys as files: export with every item and object of them and of their jobs, import, removal."""
+"""Journeys as files: exported with all items and objects of the journey and its jobs, imported, deleted."""
 
 from __future__ import annotations
 
@@ -37,20 +37,19 @@ class JourneyBackups:
 
     @classmethod
     def of(cls, jobs: Jobs) -> Self:
-        """Make it over the store of the jobs."""
         return cls(JourneyRunner(jobs))
 
     def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
-        """Write a journey with every item and object of it and of its ended jobs to one file, whole or not at all.
+        """Write a journey and its ended jobs, with all items and objects, to one file, whole or not at all.
 
-        ConflictError if a worker runs it, or if it changes meanwhile: pause a journey that runs.
+        ConflictError if a worker runs it, or if it changes meanwhile: pause a running journey first.
         """
         before = self._store.get(Journey.key(journey_id=journey_id))
         if before.creation is not None:
             raise incomplete(journey_id)
         patience = 0.0 if before.status is JourneyStatus.RUNNING else STOPPING_SECONDS
-        what = f"export journey {journey_id}"
-        await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), what, patience_seconds=patience)
+        jobs, what = self._jobs.list_jobs(journey_id), f"export journey {journey_id}"
+        await_workers(self._runner.jobs, jobs, what, patience_seconds=patience)
         job_ids = [job.job_id for job in self._jobs.list_ended(journey_id)]
         contents = ArchiveContents(
             journey_id, self.list_items(journey_id), self._jobs.list_items(job_ids), self._keys(journey_id, job_ids)
@@ -59,7 +58,8 @@ class JourneyBackups:
         def refuse_changed() -> None:
             after = self._store.find(Journey.key(journey_id=journey_id))
             if after is None or after.creation is not None or after.updated_at != before.updated_at:
-                raise ConflictError(f"journey {journey_id} was changed while it was exported: pause it, then try again")
+                message = f"journey {journey_id} changed during its export"
+                raise ConflictError(message, hint="pause it, then try again")
 
         return write_archive(path, contents, self._objects, refuse_changed)
 
@@ -70,27 +70,30 @@ class JourneyBackups:
     def import_journey_complete(
         self, path: Path, existing: Existing = Existing.REFUSE, *, most_bytes: int = MOST_BYTES
     ) -> Imported:
-        """Store what a file holds, after all of it was checked; an interrupted import goes on when it is called again.
+        """Check a whole file, then store its contents; the same call again resumes an interrupted import.
 
-        Until it is finished the journey says so (`creation`), and cannot be run.
+        Until the import is finished the journey is marked (`creation`) and cannot run.
         """
         with checked_archive(path, most_bytes=most_bytes) as archive:
             return Restore(self._runner.jobs, archive, existing).run()
 
     def delete_journey(self, journey_id: str, *, stop: bool = False, by: str = "user") -> int:
-        """Remove a journey and its jobs with every item and object of them; gives the number of items.
+        """Delete a journey and its jobs with all items and objects; return the number of items.
 
-        Refused while it runs, unless it is to be stopped first. If it is interrupted, the same call again finishes it;
-        until then the journey says so (`creation`), and cannot be run.
+        ConflictError while it runs, unless `stop` cancels it first. The same call again finishes an interrupted
+        deletion; until then the journey is marked (`creation`) and cannot run.
         """
         journey = self._store.get(Journey.key(journey_id=journey_id))
         if stop:
-            self._stop(journey, by)
+            if journey.creation is None:
+                with contextlib.suppress(ConflictError):  # it has already ended
+                    self._runner.cancel(journey_id, by=by)
+            self._jobs.cancel_all(journey_id, by)
         else:
             refuse_running(journey, "delete")
         await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), f"delete journey {journey_id}")
-        self._mark(journey_id)
-        # What leads to the rest goes last: the executions behind their jobs, and the journey behind everything.
+        self._mark_as_deleted(journey_id)
+        # What leads to the rest goes last: the executions after their jobs, and the journey after everything.
         removed = self._jobs.delete(self._jobs.list_jobs(journey_id))
         items = (item for item in self.list_items(journey_id) if item["SK"] != _METADATA)
         removed += Batches(self._store).delete_items(journeys, items)
@@ -98,21 +101,14 @@ class JourneyBackups:
             self._objects.delete(found.key)
         return removed + self._store.delete(Journey.key(journey_id=journey_id))
 
-    def _stop(self, journey: Journey, by: str) -> None:
-        if journey.creation is None:
-            with contextlib.suppress(ConflictError):  # it has ended already
-                self._runner.cancel(journey.journey_id, by=by)
-        self._jobs.cancel_all(journey.journey_id, by)
-
-    def _mark(self, journey_id: str) -> None:
-        """Say that the journey is being deleted, so that nobody runs it any more."""
+    def _mark_as_deleted(self, journey_id: str) -> None:
+        """Mark the journey, so that nobody starts it any more."""
         marker = Journey.creation.set(Creation(done=0, total=0, fingerprint=DELETION))
-        does_not_run = ~is_running(Journey.status)
         try:
-            self._store.update(Journey.key(journey_id=journey_id), marker, when=does_not_run)
+            self._store.update(Journey.key(journey_id=journey_id), marker, when=~is_running(Journey.status))
         except ConditionFailedError as error:
-            raise ConflictError(f"journey {journey_id} began to run meanwhile: pause or cancel it") from error
+            raise ConflictError(f"journey {journey_id} was started meanwhile", hint="pause or cancel it") from error
 
     def list_items(self, journey_id: str) -> Iterator[Item]:
-        """Every item of a journey as it is stored, in key order."""
+        """Yield every item of a journey as it is stored, in key order."""
         return list_partition(self._store, journeys, Journey.key(journey_id=journey_id))

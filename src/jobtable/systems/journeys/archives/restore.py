@@ -1,8 +1,8 @@
-"""The import of a file that was checked: objects first, then items, and the journey itself last."""
+"""The import of a checked archive: objects first, then items, and the journey itself last."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
@@ -33,23 +33,23 @@ from jobtable.systems.journeys.running.stage_jobs import JourneyJobs, is_job_of
 
 _METADATA = {"S": "METADATA"}
 _JOBS_AT_ONCE = 100
-"""How many jobs are read, and kept in memory, at once: a journey may have had tens of thousands."""
+"""Jobs in memory at once: a journey may have had tens of thousands."""
 
 
 class Existing(StrEnum):
-    """What an import does where the journey is there already."""
+    """What an import does if the journey already exists."""
 
     REFUSE = "refuse"
     """Change nothing."""
     MERGE = "merge"
-    """Add what is missing; what is there stays as it is, and the sums are counted anew."""
+    """Add what is missing, keep the rest, and count the totals again."""
     REPLACE = "replace"
-    """Make the journey what the file says: what the file does not have is removed."""
+    """Make the journey equal to the archive; what the archive lacks is deleted."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has brought in."""
+    """What an import stored and removed."""
 
     journey_id: str
     items: int
@@ -61,11 +61,12 @@ class Imported:
 def refuse_running(journey: Journey, verb: str) -> None:
     """Raise ConflictError if a journey runs."""
     if journey.status is JourneyStatus.RUNNING:
-        raise ConflictError(f"cannot {verb} journey {journey.journey_id} while it runs: pause or cancel it first")
+        message = f"cannot {verb} journey {journey.journey_id} while it runs"
+        raise ConflictError(message, hint="pause or cancel it first")
 
 
 class Restore:
-    """One import of one file that was checked."""
+    """One import of one checked archive."""
 
     def __init__(self, jobs: Jobs, archive: Archive, existing: Existing) -> None:
         self._engine = jobs
@@ -78,37 +79,38 @@ class Restore:
         self._journey_id = archive.manifest.journey_id
         self._selection = Journey.key(journey_id=self._journey_id)
         self._prefix = journey_prefix(self._journey_id)
+        self._is_merged = False
 
     def run(self) -> Imported:
-        """Do it, or what is left of it."""
-        is_merged = self._mark()
+        """Import the archive, or finish an interrupted import of it."""
+        self._mark()
         is_replaced = self._existing is Existing.REPLACE
         removed_items = self._remove_jobs() if is_replaced else 0
-        objects = self._put_objects(is_merged)
-        items = self._put_items(is_merged)
+        objects = self._put_objects()
+        items = self._put_items()
         removed_objects = 0
         if is_replaced:
             removed_items += self._remove_items()
             removed_objects = self._remove_objects()
-        if is_merged:
+        if self._is_merged:
             self._recount(has_changed=items > 0)
-        elif not replace_item(self._store, journeys, self._metadata(), self._is_marked(is_merged=False)):
+        elif not replace_item(self._store, journeys, self._metadata(), self._is_marked()):
             raise self._overtaken()
         return Imported(self._journey_id, items, objects, removed_items, removed_objects)
 
-    # --- before the first write ---------------------------------------------------------------------------------------
+    # --- before the first write
 
-    def _mark(self) -> bool:
-        """Mark the journey as being imported; gives whether it was there before and is merged into."""
+    def _mark(self) -> None:
+        """Mark the journey as being imported, and decide whether this import merges into it."""
         there = self._store.find(self._selection)
         has_jobs = sum(1 for _ in self._jobs_there()) > 0
         begun = there.creation.fingerprint if there is not None and there.creation is not None else None
-        if begun in (self._mark_text(is_merged=False), self._mark_text(is_merged=True)):
-            return begun == self._mark_text(is_merged=True)
+        for is_merged in (True, False):
+            self._is_merged = is_merged
+            if begun == self._fingerprint:
+                return
         if begun == DELETION:
-            raise ConflictError(
-                f"the deletion of journey {self._journey_id} is not finished: delete it again, to the end"
-            )
+            raise ConflictError(f"journey {self._journey_id} is being deleted", hint="finish its deletion first")
         if there is not None:
             refuse_running(there, "import over")
         if self._existing is Existing.REFUSE and (there is not None or has_jobs or self._has_anything()):
@@ -120,70 +122,53 @@ class Restore:
         if self._existing is Existing.REPLACE:
             held = chain(self._jobs_there(), self._jobs.list_jobs(self._journey_id))
             await_workers(self._engine, held, f"import over journey {self._journey_id}")
-        if self._existing is Existing.MERGE and there is not None:
-            self._mark_merged(there)
-            return True
-        self._mark_anew(there)
-        return False
-
-    def _jobs_there(self) -> Iterator[Job]:
-        """The jobs of the file that are there already; a job that is somebody else's is never touched."""
-        job_ids = iter(sorted(self._archive.job_ids))
-        while some := [Job.key(job_id=job_id) for job_id in islice(job_ids, _JOBS_AT_ONCE)]:
-            for job in self._store.batch_get(some):
-                if job is None:
-                    continue
-                if not is_job_of(job, self._journey_id):
-                    raise ConflictError(f"job {job.job_id} is there, and is none of journey {self._journey_id}")
-                yield job
-
-    def _mark_anew(self, there: Journey | None) -> None:
+        self._is_merged = self._existing is Existing.MERGE and there is not None
+        marker = Creation(done=0, total=self._archive.manifest.item_count, fingerprint=self._fingerprint)
         coming: Journey = Journey.__schema__.codec.decode(self._metadata())
-        coming = coming.replace(creation=self._marker(is_merged=False), status=JourneyStatus.PENDING)
+        coming = coming.replace(creation=marker, status=JourneyStatus.PENDING)
         if there is None:
             self._store.add(coming)
-        else:
-            may_begin = ~is_running(Journey.status) & ~(Journey.creation["fingerprint"] == DELETION)
-            self._conditionally(lambda: self._store.put(coming, when=may_begin))
-
-    def _mark_merged(self, there: Journey) -> None:
-        if there.creation is not None:
-            raise ConflictError(
-                f"another import or a deletion of journey {self._journey_id} is not finished: finish it first"
-            )
-        can_begin = ~is_running(Journey.status) & Journey.creation.missing()
-        marker = Journey.creation.set(self._marker(is_merged=True))
-        self._conditionally(lambda: self._store.update(self._selection, marker, when=can_begin))
-
-    def _conditionally(self, write: Callable[[], object]) -> None:
+            return
+        if self._is_merged and begun is not None:
+            message = f"another import of journey {self._journey_id} is not finished"
+            raise ConflictError(message, hint="finish it first")
         try:
-            write()
+            if self._is_merged:
+                is_idle = ~is_running(Journey.status) & Journey.creation.missing()
+                self._store.update(self._selection, Journey.creation.set(marker), when=is_idle)
+            else:
+                is_idle = ~is_running(Journey.status) & ~(Journey.creation["fingerprint"] == DELETION)
+                self._store.put(coming, when=is_idle)
         except ConditionFailedError as error:
-            raise ConflictError(
-                f"journey {self._journey_id} began to run, or to be deleted, meanwhile: look at it, and import again"
-            ) from error
+            message = f"journey {self._journey_id} was started or deleted meanwhile"
+            raise ConflictError(message, hint="look at it, then import again") from error
 
-    def _marker(self, *, is_merged: bool) -> Creation:
-        total = self._archive.manifest.item_count
-        return Creation(done=0, total=total, fingerprint=self._mark_text(is_merged=is_merged))
-
-    def _mark_text(self, *, is_merged: bool) -> str:
-        how = "into" if is_merged else "anew"
+    @property
+    def _fingerprint(self) -> str:
+        how = "into" if self._is_merged else "anew"
         return f"import {self._existing.value} {how} {self._archive.digest}"
+
+    def _is_marked(self) -> Condition:
+        """Return the condition that nobody deleted the journey, or imported it again, since this import started."""
+        marked: Condition = Journey.creation["fingerprint"] == self._fingerprint
+        return marked
+
+    def _overtaken(self) -> ConflictError:
+        message = f"journey {self._journey_id} was deleted or imported by someone else meanwhile"
+        return ConflictError(message, hint="import it again, and replace it")
 
     def _metadata(self) -> Item:
         return next(item for item in self._archive.items() if item["SK"] == _METADATA)
 
-    def _is_marked(self, *, is_merged: bool) -> Condition:
-        """That nobody has deleted the journey, or begun another import of it, since this one began."""
-        marked: Condition = Journey.creation["fingerprint"] == self._mark_text(is_merged=is_merged)
-        return marked
-
-    def _overtaken(self) -> ConflictError:
-        return ConflictError(
-            f"journey {self._journey_id} was deleted, or imported by somebody else, meanwhile: "
-            "import it again, and let it replace what is there"
-        )
+    def _jobs_there(self) -> Iterator[Job]:
+        """Yield the archive's jobs that already exist; ConflictError if one belongs to something else."""
+        job_ids = iter(sorted(self._archive.job_ids))
+        while some := [Job.key(job_id=job_id) for job_id in islice(job_ids, _JOBS_AT_ONCE)]:
+            for job in self._store.batch_get(some):
+                if job is not None and not is_job_of(job, self._journey_id):
+                    raise ConflictError(f"job {job.job_id} already exists, and does not belong to {self._journey_id}")
+                if job is not None:
+                    yield job
 
     def _has_anything(self) -> bool:
         has_item = next(self._items_here(), None) is not None
@@ -192,56 +177,51 @@ class Restore:
     def _items_here(self) -> Iterator[Item]:
         return list_partition(self._store, journeys, self._selection)
 
-    # --- what comes ---------------------------------------------------------------------------------------------------
-
-    def _put_objects(self, is_merged: bool) -> int:
-        there = set(self._keys_here()) if is_merged else set()
-        put = 0
-        for entry in self._archive.manifest.objects:
-            if entry.key in there:
-                continue
-            with self._archive.open_object(entry) as source:
-                info = self._objects.put(entry.key, source)
-            if info.sha256 != entry.sha256:
-                raise ArchiveError(f"the file changed while it was imported: {entry.key} is not what it was")
-            put += 1
-        return put
-
     def _keys_here(self) -> Iterator[str]:
         yield from (found.key for found in self._objects.list(self._prefix))
         yield from self._jobs.list_objects(sorted(self._archive.job_ids))
 
-    def _put_items(self, is_merged: bool) -> int:
+    # --- storing
+
+    def _put_objects(self) -> int:
+        there = set(self._keys_here()) if self._is_merged else set()
+        entries = [entry for entry in self._archive.manifest.objects if entry.key not in there]
+        for entry in entries:
+            with self._archive.open_object(entry) as source:
+                info = self._objects.put(entry.key, source)
+            if info.sha256 != entry.sha256:
+                raise ArchiveError(f"the file changed during its import: {entry.key} has another checksum")
+        return len(entries)
+
+    def _put_items(self) -> int:
         items = (item for item in self._archive.items() if item["SK"] != _METADATA)
         jobs = self._archive.job_items()
         for queue in sorted(self._archive.queues):  # so that an imported job can be retried here
             self._engine.queues.ensure(queue)
-        if is_merged:
+        if self._is_merged:
             added = sum(add_item(self._store, main, item) for item in jobs)
             return added + sum(add_item(self._store, journeys, item) for item in items)
         # Executions lead to their jobs, so the jobs come first.
         return self._batches.put_items(main, jobs) + self._batches.put_items(journeys, items) + 1
 
-    # --- what goes ----------------------------------------------------------------------------------------------------
+    # --- removing
 
     def _remove_jobs(self) -> int:
-        """Remove the jobs that the file does not have. One that knows of no jobs leaves those of its executions."""
+        """Delete the jobs that the archive lacks; an archive without jobs keeps those of its executions."""
         for job in self._jobs_there():
             self._jobs.cancel(job, "the import of its journey")
         removed = 0
-        knows_jobs = self._archive.manifest.jobs is not None
+        has_jobs = self._archive.manifest.jobs is not None
         for execution in self._store.query(JobExecution.key(journey_id=self._journey_id), newest_first=True):
-            if knows_jobs or execution.job_id not in self._archive.execution_ids:
+            if has_jobs or execution.job_id not in self._archive.execution_ids:
                 found = self._jobs.list_jobs_of(execution)
                 removed += self._jobs.delete(job for job in found if job.job_id not in self._archive.job_ids)
         return removed
 
     def _remove_items(self) -> int:
-        """Remove the items that the file does not have."""
         here = self._jobs.list_items(self._archive.job_ids)
         removed = self._batches.delete_items(main, missing_from(self._archive.job_items(), here))
-        here = self._items_here()
-        return removed + self._batches.delete_items(journeys, missing_from(self._archive.items(), here))
+        return removed + self._batches.delete_items(journeys, missing_from(self._archive.items(), self._items_here()))
 
     def _remove_objects(self) -> int:
         wanted = {entry.key for entry in self._archive.manifest.objects}
@@ -254,7 +234,7 @@ class Restore:
         """Count the merged journey again and remove the mark."""
 
         def recount(journey: Journey | None) -> None:
-            if journey is None or not self._has_mark(journey):
+            if journey is None or journey.creation is None or journey.creation.fingerprint != self._fingerprint:
                 raise self._overtaken()
             counted, counts = self._counted(journey)
             is_same = not has_changed and (counted, counts) == (journey.aggregates, journey.execution_counts)
@@ -265,7 +245,7 @@ class Restore:
                     Journey.execution_counts.set(counts),
                     Journey.creation.remove(),
                     Journey.updated_at.set(journey.updated_at if is_same else self._engine.clock.now()),
-                    when=self._is_marked(is_merged=True) & (Journey.updated_at == journey.updated_at),
+                    when=self._is_marked() & (Journey.updated_at == journey.updated_at),
                 )
             except NotFoundError as error:
                 raise TryAgain from error
@@ -273,11 +253,8 @@ class Restore:
         what = f"merge journey {self._journey_id}"
         self._store.retrying(lambda: self._store.find(self._selection), recount, what)
 
-    def _has_mark(self, journey: Journey) -> bool:
-        return journey.creation is not None and journey.creation.fingerprint == self._mark_text(is_merged=True)
-
     def _counted(self, journey: Journey) -> tuple[Aggregates, dict[str, int]]:
-        """The sums of the journey, and the highest number of each stage's executions."""
+        """Count the totals of the journey, and find the highest execution number of each stage."""
         counts = dict(journey.execution_counts or {})
 
         def executions() -> Iterator[JobExecution]:

@@ -89,7 +89,7 @@ def create(
         )
         services.get(Journeys).create_from_template(journey, template, with_example_rules=rules)
         if settings.server is None and not source.exists():
-            say(f"There is no file {source.absolute()} here: the journey fails unless its workers find one.")
+            say(f"File {source.absolute()} does not exist here; the journey fails unless its workers find it.")
         _print_journey(
             services.get(Journeys).get_complete_journey(journey.journey_id, consistent=True), as_json=as_json
         )
@@ -100,7 +100,7 @@ def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
     for text in replaced:
         stage_id, equals, implementation = text.partition("=")
         if not equals:
-            raise typer.BadParameter(f"--stage {text}: write STAGE=MODULE:CLASS")
+            raise typer.BadParameter(f"--stage {text} must have the form STAGE=MODULE:CLASS")
         template = template.replacing(stage_id, implementation)
     return template
 
@@ -120,7 +120,7 @@ def example(
     try:
         create_catalogue(path, products=products, seed=seed)
     except (OSError, sqlite3.Error) as error:
-        raise typer.BadParameter(f"{path} cannot be written: {error}") from error
+        raise typer.BadParameter(f"cannot write {path}: {error}") from error
     say(f"Wrote {path} with {products} products.")
 
 
@@ -226,7 +226,7 @@ def _begin(
     submit_only: bool,
     as_json: bool,
 ) -> None:
-    """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
+    """Let a journey continue, show a progress bar, print the journey, and exit with 5 unless it is completed."""
     with services_of(settings) as services:
         for stage_id in skip or ():
             services.get(JourneyRunner).skip(journey_id, stage_id)
@@ -235,7 +235,7 @@ def _begin(
             try:
                 journey = _work(services, settings, journey)
             except KeyboardInterrupt:
-                say(f"What is finished stays finished; go on with: jobtable journeys run {journey_id}")
+                say(f"Finished steps stay finished; continue with: jobtable journeys run {journey_id}")
                 raise
         _print_journey(services.get(Journeys).get_complete_journey(journey_id, consistent=True), as_json=as_json)
     if not submit_only and journey.status is not JourneyStatus.COMPLETED:
@@ -243,7 +243,7 @@ def _begin(
 
 
 def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
-    """See a journey on with a bar, by a worker beside this command or the server's, until it does not run any more."""
+    """Wait for a journey with a progress bar; a local worker or the server's workers run it."""
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.systems.journeys.runner"])
     with working as workers, bar(journey.name, 100) as shown:
         return workers.poll(
@@ -263,7 +263,7 @@ def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = N
     """
     with open_services(store, objects) as services:
         services.get(JourneyRunner).pause(journey_id)
-    say(f"Journey {journey_id} is paused: go on with `jobtable journeys resume {journey_id}`.")
+    say(f"Journey {journey_id} is paused; continue with `jobtable journeys resume {journey_id}`.")
 
 
 @app.command()

@@ -12,7 +12,7 @@ from jobtable.app import Services
 from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_of, print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
-from jobtable.systems.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
+from jobtable.systems.journeys.entities import JobExecution, JobReport, SecondBrainRule
 from jobtable.systems.journeys.execution_records import ExecutionRecords
 from jobtable.systems.journeys.parts import LogEntryLevel, ReportType, RuleStatus
 from jobtable.systems.journeys.rules import applicable
@@ -69,11 +69,11 @@ def logs(
 def _refuse_unknown(step: str | None, executions: list[JobExecution], journey_id: str) -> None:
     known = dict.fromkeys(run.step_id for execution in executions for run in execution.steps)
     if step is not None and step not in known:
-        raise NotFoundError(f"there is no step {step} in journey {journey_id}; there are {', '.join(known) or 'none'}")
+        raise NotFoundError(f"journey {journey_id} has no step {step}; it has {', '.join(known) or 'none'}")
 
 
 def _latest(services: Services, journey_id: str, stage_id: str | None) -> Iterator[JobExecution]:
-    """The latest execution of each stage, in order."""
+    """Yield the latest execution of each stage, in order."""
     complete = services.get(Journeys).get_complete_journey(journey_id, recent_executions=0, consistent=True)
     if stage_id is not None:
         services.get(Journeys).get_stage(journey_id, stage_id)
@@ -85,19 +85,15 @@ def _latest(services: Services, journey_id: str, stage_id: str | None) -> Iterat
 
 
 def _full(services: Services, execution: JobExecution, step: str | None) -> Iterator[dict[str, Any]]:
-    steps = {run.step_id for run in execution.steps}
-    if step is not None and step not in steps:
+    if step is not None and step not in {run.step_id for run in execution.steps}:
         return iter(())
     return services.get(ExecutionRecords).get_job_logs(execution.journey_id, execution.stage_id, execution.job_id, step)
 
 
 def _recent(services: Services, execution: JobExecution, step: str | None) -> Iterator[dict[str, Any]]:
-    entries: Iterable[LogEntry]
-    if step is None:
-        entries = services.get(Journeys).list_job_logs(execution.job_id)
-    else:
-        entries = services.get(Journeys).list_step_logs(execution.journey_id, execution.job_id, step)
-    for entry in entries:
+    journeys, job_id = services.get(Journeys), execution.job_id
+    of_step = journeys.list_step_logs(execution.journey_id, job_id, step) if step else journeys.list_job_logs(job_id)
+    for entry in of_step:
         yield {
             "jobId": entry.job_id,
             "step_id": entry.step,
@@ -110,17 +106,12 @@ def _recent(services: Services, execution: JobExecution, step: str | None) -> It
 
 def _print_all(lines: Iterable[dict[str, Any]], *, as_json: bool) -> None:
     for line in lines:
-        _print_line(line, as_json=as_json)
-
-
-def _print_line(line: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json_line(line)
-        return
-    level = LogEntryLevel(line["level"].lower())
-    details = f"  {line['details']}" if line.get("details") else ""
-    text = f"{line['timestamp']} {line['level']:7} {line['step_id']}: {line['message']}{details}"
-    print_text(text, _COLOURS.get(level, ""))
+        if as_json:
+            print_json_line(line)
+            continue
+        details = f"  {line['details']}" if line.get("details") else ""
+        text = f"{line['timestamp']} {line['level']:7} {line['step_id']}: {line['message']}{details}"
+        print_text(text, _COLOURS.get(LogEntryLevel(line["level"].lower()), ""))
 
 
 def reports(

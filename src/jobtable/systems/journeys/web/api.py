@@ -1,8 +1,7 @@
-"""Journeys: created with their stages and rules, and everything that is recorded of them."""
+"""Journeys: creation with stages and rules, and everything recorded about them."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
@@ -36,19 +35,18 @@ StageId = Annotated[str, path_id("raw_analysis")]
 
 
 class TemplateBody(Body):
-    """The six default stages, each run by a class that the server and its workers can import."""
+    """The six default stages, each with a class that the server and its workers can import."""
 
     implementations: dict[str, Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", max_length=500)]] = Field(
         {},
         max_length=100,
-        description="Other classes than the bundled example's, as MODULE:CLASS by stage.",
+        description="Classes to use instead of the bundled example's: MODULE:CLASS by stage.",
         examples=[{"tmf_mapping": "jobtable.systems.journeys.example.tmf_mapping:TmfMapping"}],
     )
     skippable: list[str] = Field([], max_length=100, description="Stages that may be skipped.")
-    example_rules: bool = Field(False, description="With the rules that the bundled example has.")
+    example_rules: bool = Field(False, description="Whether to add the rules of the bundled example.")
 
     def template(self) -> JourneyTemplate:
-        """What the journey is made from."""
         made = DEFAULT_TEMPLATE.allowing_skip(*self.skippable)
         for stage_id, implementation in self.implementations.items():
             made = made.replacing(stage_id, implementation)
@@ -56,7 +54,7 @@ class TemplateBody(Body):
 
 
 class NewJourney(Body):
-    """A journey to create: from a template, or with stages of its own (without both, the six default ones)."""
+    """A journey to create: from a template, or with its own stages and rules; by default with the six stages."""
 
     journey_id: Id = Field(examples=["JRN-ABC123456789"])
     name: str = Field(examples=["Product Catalog Migration to TMF620"])
@@ -68,28 +66,24 @@ class NewJourney(Body):
     configuration: JourneyConfiguration = JourneyConfiguration()
     parameters: dict[str, Any] | None = Field(
         None,
-        description="What the stages are told; a path in it is one that workers can read.",
+        description="Parameters of the stages; workers must be able to read the paths in them.",
         examples=[{"source": "/data/catalogue.db", "batchRows": 200}],
     )
-    template: TemplateBody | None = Field(None, description="In place of stages and rules.")
+    template: TemplateBody | None = Field(None, description="Instead of stages and rules.")
     stages: list[StageDefinition] | None = Field(None, max_length=100)
     rules: list[SecondBrainRule] = Field([], max_length=2000)
-
-    def journey(self, now: datetime) -> Journey:
-        """The journey that is stored."""
-        values = self.model_dump(exclude={"stages", "rules", "template"})
-        return Journey(**values, created_at=now, updated_at=now)
 
 
 @creation.post("/journeys", status_code=201)
 @allow(WRITE)
 def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> Journey:
     """Create a journey with its stages and rules, all or nothing."""
-    journey = body.journey(store.clock.now())
+    now = store.clock.now()
+    journey = Journey(**body.model_dump(exclude={"stages", "rules", "template"}), created_at=now, updated_at=now)
     if body.template is None:
         journeys.create_journey(journey, body.stages, body.rules)
     elif body.stages is not None or body.rules:
-        raise ValueRefusedError("a journey has either a template, or stages and rules of its own")
+        raise ValueRefusedError("give either a template, or stages and rules")
     else:
         journeys.create_from_template(journey, body.template.template(), with_example_rules=body.template.example_rules)
     return journeys.get_journey(body.journey_id)
@@ -103,7 +97,7 @@ def list_journeys(
     status: JourneyStatus | None = None,
     newest_first: NewestFirst = False,
 ) -> PageOf[Journey]:
-    """All journeys, or those with a status, in order of their creation."""
+    """List all journeys, or those with a status, by creation."""
     return paging.page(journeys.list_journeys(status, newest_first=newest_first))
 
 
@@ -112,21 +106,21 @@ def list_journeys(
 def get_journey(
     journey_id: JourneyId, journeys: TheJourneys, recent_executions: Annotated[int, Query(ge=0, le=200)] = 20
 ) -> CompleteJourney:
-    """A journey with its stages, its rules and its latest executions."""
+    """Return a journey with its stages, its rules and its latest executions."""
     return journeys.get_complete_journey(journey_id, recent_executions=recent_executions, consistent=True)
 
 
 @router.get("/journeys/{journey_id}/stages")
 @allow(READ)
 def list_stages(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[StageDefinition]:
-    """The stages of a journey, in order."""
+    """List the stages of a journey, in order."""
     return paging.page(journeys.list_stages(journey_id), under=partial(journeys.get_journey, journey_id))
 
 
 @router.get("/journeys/{journey_id}/stages/{stage_id}")
 @allow(READ)
 def get_stage(journey_id: JourneyId, stage_id: StageId, journeys: TheJourneys) -> StageDefinition:
-    """One stage."""
+    """Return one stage."""
     return journeys.get_stage(journey_id, stage_id)
 
 
@@ -135,13 +129,13 @@ def get_stage(journey_id: JourneyId, stage_id: StageId, journeys: TheJourneys) -
 def list_rules(
     journey_id: JourneyId,
     journeys: TheJourneys,
-    stage_id: Annotated[str | None, Query(min_length=1, description="Of this stage only.")] = None,
-    priority: Annotated[Priority | None, Query(description="Of this priority only; needs stage_id.")] = None,
+    stage_id: Annotated[str | None, Query(min_length=1, description="Only this stage.")] = None,
+    priority: Annotated[Priority | None, Query(description="Only this priority; requires stage_id.")] = None,
 ) -> list[SecondBrainRule]:
-    """The rules of a journey or of one stage, in rank order: critical, high, medium, low."""
+    """List the rules of a journey or of one stage by priority: critical, high, medium, low."""
     if stage_id is None:
         if priority is not None:
-            raise ValueRefusedError("rules by priority are found by their stage: give stage_id as well")
+            raise ValueRefusedError("`priority` requires `stage_id`")
         found = journeys.list_rules(journey_id)
     elif priority is None:
         found = journeys.list_stage_rules(journey_id, stage_id)
@@ -155,7 +149,7 @@ def list_rules(
 @router.get("/journeys/{journey_id}/executions")
 @allow(READ)
 def list_journey_executions(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[JobExecution]:
-    """All executions of a journey, by stage and number."""
+    """List all executions of a journey, by stage and number."""
     return paging.page(journeys.list_executions(journey_id), under=partial(journeys.get_journey, journey_id))
 
 
@@ -168,7 +162,7 @@ def list_stage_executions(
     paging: Paging,
     newest_first: NewestFirst = False,
 ) -> PageOf[JobExecution]:
-    """All executions of a stage, in order of their numbers."""
+    """List all executions of a stage, by number."""
     stage = journeys.get_stage(journey_id, stage_id)
     return paging.page(journeys.list_stage_executions(stage, newest_first=newest_first))
 
@@ -176,7 +170,7 @@ def list_stage_executions(
 @router.get("/journey-executions/{job_id}")
 @allow(READ)
 def get_journey_execution(job_id: JobId, journeys: TheJourneys) -> JobExecution:
-    """The execution with this job id."""
+    """Return the execution with this job id."""
     return journeys.get_execution(job_id)
 
 
@@ -186,14 +180,14 @@ def list_job_logs(
     job_id: JobId,
     journeys: TheJourneys,
     paging: Paging,
-    step: Annotated[str | None, Query(min_length=1, description="Of this step only; needs journey_id.")] = None,
+    step: Annotated[str | None, Query(min_length=1, description="Only this step; requires journey_id.")] = None,
     journey_id: Annotated[str | None, Query(min_length=1, description="The journey of the execution.")] = None,
 ) -> PageOf[LogEntry]:
-    """The log entries of an execution, oldest first."""
+    """List the log entries of an execution, oldest first."""
     if step is None:
         return paging.page(journeys.list_job_logs(job_id), under=partial(journeys.get_execution, job_id))
     if journey_id is None:
-        raise ValueRefusedError("the log of a step is found under its journey: give journey_id as well")
+        raise ValueRefusedError("`step` requires `journey_id`")
     entries = journeys.list_step_logs(journey_id, job_id, step)
     return paging.page(entries, under=partial(journeys.get_execution, job_id))
 
@@ -203,7 +197,7 @@ def list_job_logs(
 def list_recent_job_logs(
     job_id: JobId, journeys: TheJourneys, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> list[LogEntry]:
-    """The latest log entries of an execution, newest first."""
+    """List the latest log entries of an execution, newest first."""
     found = list(journeys.list_recent_job_logs(job_id, limit=limit))
     if not found:
         journeys.get_execution(job_id)
@@ -213,14 +207,14 @@ def list_recent_job_logs(
 @router.post("/journey-logs")
 @allow(WRITE)
 def add_logs(entries: Annotated[list[LogEntry], JsonBody(max_length=1000)], journeys: TheJourneys) -> Written:
-    """Store log entries; one that is there is replaced by the same."""
+    """Store log entries; an existing one is replaced."""
     return Written(count=journeys.add_logs(entries))
 
 
 @router.get("/journey-executions/{job_id}/reports")
 @allow(READ)
 def list_job_reports(job_id: JobId, journeys: TheJourneys, paging: Paging) -> PageOf[JobReport]:
-    """The reports of an execution, oldest first; read them with GET /objects."""
+    """List the reports of an execution, oldest first; read them with GET /objects."""
     return paging.page(journeys.list_job_reports(job_id), under=partial(journeys.get_execution, job_id))
 
 

@@ -1,4 +1,4 @@
-"""Journeys: the list, the board of one, and an execution of a stage."""
+"""The pages of journeys: the list, the board of one journey, and an execution of a stage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_LINES = 300
 @router.get("/journeys")
 @allow(READ)
 def show_journeys(request: Request, services: AllServices, cursor: str = "") -> Response:
-    """All journeys, the newest first."""
+    """Show all journeys, newest first."""
     page = services.get(Journeys).list_journeys(newest_first=True).page(cursor or None, size=_PAGE)
     return render(request, "journeys/journeys.html", title="Journeys", page=page, is_first=not cursor)
 
@@ -36,13 +36,9 @@ def show_journeys(request: Request, services: AllServices, cursor: str = "") -> 
 @router.get("/journeys/{journey_id}")
 @allow(READ)
 def show_journey(request: Request, journey_id: Annotated[str, path_id("JRN-1")], services: AllServices) -> Response:
-    """One journey: the board of its stages, its rules and its executions."""
+    """Show one journey: the board of its stages, its rules and its executions."""
     whole = services.get(Journeys).get_complete_journey(journey_id, recent_executions=50, consistent=True)
-    latest: dict[str, Any] = {}
-    for execution in whole.recent_executions:
-        there = latest.get(execution.stage_id)
-        if there is None or there.execution_number < execution.execution_number:
-            latest[execution.stage_id] = execution
+    by_number = sorted(whole.recent_executions, key=lambda each: each.execution_number)
     return render(
         request,
         "journeys/journey.html",
@@ -50,7 +46,7 @@ def show_journey(request: Request, journey_id: Annotated[str, path_id("JRN-1")],
         whole=whole,
         journey=whole.journey,
         stage_names={stage.stage_id: stage.name for stage in whole.stages},
-        latest=latest,
+        latest={execution.stage_id: execution for execution in by_number},
         recent=sorted(whole.recent_executions, key=lambda each: each.created_at, reverse=True),
     )
 
@@ -60,7 +56,7 @@ def show_journey(request: Request, journey_id: Annotated[str, path_id("JRN-1")],
 def show_execution(
     request: Request, journey_id: Annotated[str, path_id("JRN-1")], job_id: JobId, services: AllServices
 ) -> Response:
-    """One execution of a stage: its steps, its log and its reports."""
+    """Show one execution of a stage: its steps, its log and its reports."""
     execution = services.get(Journeys).get_execution(job_id)
     stage = services.get(Journeys).get_stage(execution.journey_id, execution.stage_id)
     records = list(services.get(Journeys).list_job_reports(job_id).take(_MOST_REPORTS))
@@ -77,16 +73,16 @@ def show_execution(
 
 
 def _sections(services: AllServices, record: Any) -> dict[str, Any] | None:
-    """What the report that a record names has to say, without what the record says; None where its object is gone."""
+    """Return the sections of a report without what its record says; None if its object is missing."""
     try:
         report = services.get(ExecutionRecords).read_report(record)
     except ObjectNotFoundError:
         return None
-    return {name: said for name, said in report.items() if name not in OWN_MEMBERS and said not in (None, "", [], {})}
+    return {name: part for name, part in report.items() if name not in OWN_MEMBERS and part not in (None, "", [], {})}
 
 
 def _topics_of(change: Change) -> Iterator[str]:
-    """journeys: every change; journey:ID: a journey and everything under it."""
+    """Yield `journeys` for every change, and `journey:ID` for a journey and everything under it."""
     yield "journeys"
     yield f"journey:{id_in(change.new_item or change.old_item or {})}"
 

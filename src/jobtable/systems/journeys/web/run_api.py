@@ -1,4 +1,4 @@
-"""Journeys as they run, what they log and report in full, and journeys as files."""
+"""Running journeys, their full logs and reports, and journeys as files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jobtable.systems.journeys.archives.restore import Existing, Imported
 from jobtable.systems.journeys.entities import JobReport, Journey, SecondBrainRule
 from jobtable.systems.journeys.execution_records import ExecutionRecords
 from jobtable.systems.journeys.parts import ReportType, RuleStatus
-from jobtable.systems.journeys.rules import add_rule, change_rule_status
+from jobtable.systems.journeys.rules import add_rule
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.web.api import JourneyId, StageId, TheJourneys
 from jobtable.web.api.parts import Body, Written, api_router
@@ -42,7 +42,7 @@ TheBackups = Annotated[JourneyBackups, service(JourneyBackups)]
 
 
 class NewReport(Body):
-    """A report to store."""
+    """A report of an execution to store."""
 
     report_type: ReportType
     title: str = Field(min_length=1, max_length=500, examples=["Field coverage"])
@@ -51,7 +51,7 @@ class NewReport(Body):
 
 
 class RuleChange(Body):
-    """Whether a rule is in use from now on."""
+    """The new status of a rule."""
 
     status: RuleStatus
 
@@ -59,28 +59,28 @@ class RuleChange(Body):
 @router.post("/journeys/{journey_id}/run")
 @allow(WRITE)
 def run_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
-    """Begin a journey. Called again, it makes sure that the current stage has a job."""
+    """Start a journey; the same request again ensures that the current stage has a job."""
     return runner.run(journey_id, by=caller.name)
 
 
 @router.post("/journeys/{journey_id}/pause")
 @allow(WRITE)
 def pause_journey(journey_id: JourneyId, runner: TheRunner) -> Journey:
-    """Let the running stage stop behind its current step."""
+    """Stop the running stage after its current step."""
     return runner.pause(journey_id)
 
 
 @router.post("/journeys/{journey_id}/resume")
 @allow(WRITE)
 def resume_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
-    """Go on with a paused journey, behind the last finished step."""
+    """Continue a paused journey after the last finished step."""
     return runner.resume(journey_id, by=caller.name)
 
 
 @router.post("/journeys/{journey_id}/cancel")
 @allow(WRITE)
 def cancel_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
-    """End a journey at once."""
+    """Cancel a journey at once."""
     return runner.cancel(journey_id, by=caller.name)
 
 
@@ -94,7 +94,7 @@ def retry_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) ->
 @router.post("/journeys/{journey_id}/stages/{stage_id}/skip")
 @allow(WRITE)
 def skip_stage(journey_id: JourneyId, stage_id: StageId, runner: TheRunner, journeys: TheJourneys) -> Journey:
-    """Pass over a stage that may be skipped and is not under way."""
+    """Skip a stage that allows it and has not started."""
     runner.skip(journey_id, stage_id)
     return journeys.get_journey(journey_id)
 
@@ -105,13 +105,10 @@ def delete_journey(
     journey_id: JourneyId,
     backups: TheBackups,
     caller: CallerOf,
-    stop: Annotated[bool, Query(description="If it runs: cancel it first, and wait for its worker.")] = False,
+    stop: Annotated[bool, Query(description="Cancel a running journey first, and wait for its worker.")] = False,
 ) -> Written:
-    """Remove a journey and its jobs with every item and object; gives the number of items. Refused while it runs."""
+    """Delete a journey and its jobs with all items and objects; return the number of items. Refused while it runs."""
     return Written(count=backups.delete_journey(journey_id, stop=stop, by=caller.name))
-
-
-# --- rules -----------------------------------------------------------------------------------------------------------
 
 
 @creation.post("/journey-rules", status_code=201)
@@ -130,16 +127,12 @@ def change_rule(
     rule_id: Annotated[str, path_id("rule-1")],
     body: RuleChange,
     journeys: TheJourneys,
-    store: TheStore,
 ) -> SecondBrainRule:
     """Switch a rule on or off."""
     found = next((rule for rule in journeys.list_stage_rules(journey_id, stage_id) if rule.rule_id == rule_id), None)
     if found is None:
         raise NotFoundError(f"stage {stage_id} of journey {journey_id} has no rule {rule_id}")
-    return change_rule_status(store, found, body.status, store.clock.now())
-
-
-# --- what executions have logged and reported ------------------------------------------------------------------------
+    return journeys.change_rule_status(found, body.status)
 
 
 @router.get(_EXECUTION + "/log-lines")
@@ -149,11 +142,11 @@ def list_log_lines(
     stage_id: StageId,
     job_id: JobId,
     records: TheRecords,
-    step: Annotated[str | None, Query(min_length=1, description="Of this step only.")] = None,
-    first: Annotated[int, Query(ge=0, description="The number of the first line wanted, from 0.")] = 0,
+    step: Annotated[str | None, Query(min_length=1, description="Only this step.")] = None,
+    first: Annotated[int, Query(ge=0, description="Number of the first line to return, from 0.")] = 0,
     limit: Annotated[int, Query(ge=1, le=5000)] = 500,
 ) -> list[dict[str, Any]]:
-    """Lines of the full log of an execution, oldest first; finished steps have one."""
+    """List lines of the full log of an execution, oldest first; only finished steps have one."""
     lines = records.get_job_logs(journey_id, stage_id, job_id, step)
     return list(islice(lines, first, first + limit))
 
@@ -168,7 +161,7 @@ def list_full_reports(
     report_type: ReportType | None = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> list[dict[str, Any]]:
-    """The reports of an execution, whole, by type and then by age."""
+    """List the full reports of an execution, by type and age."""
     return list(records.get_job_reports(journey_id, job_id, stage_id, report_type, limit=limit))
 
 
@@ -189,9 +182,6 @@ def create_report(
     )
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
 @router.get(
     "/journeys/{journey_id}/export",
     response_class=FileResponse,
@@ -199,7 +189,7 @@ def create_report(
 )
 @allow(READ)
 def export_journey(journey_id: JourneyId, backups: TheBackups) -> Response:
-    """A journey with every item and every object, as one file; refused if the journey changes meanwhile."""
+    """Return a journey with all items and objects as one file; refused if the journey changes meanwhile."""
     folder = tempfile.TemporaryDirectory(prefix="jobtable-export-")
     try:
         path = Path(folder.name) / "journey.zip"
@@ -216,13 +206,13 @@ def export_journey(journey_id: JourneyId, backups: TheBackups) -> Response:
 async def import_journey(
     request: Request,
     backups: TheBackups,
-    existing: Annotated[Existing, Query(description="What to do where the journey is there.")] = Existing.REFUSE,
+    existing: Annotated[Existing, Query(description="What to do if the journey already exists.")] = Existing.REFUSE,
 ) -> Imported:
-    """Store what an exported file holds, after all of it was checked. The same request again finishes it."""
+    """Check an exported file, then import it. The same request again finishes an interrupted import."""
 
     def import_from(body: Readable) -> Imported:
         with tempfile.TemporaryDirectory(prefix="jobtable-import-") as folder:
-            path = Path(folder) / "the file"  # so it is called where something is wrong with it
+            path = Path(folder) / "the file"  # errors call it by this name
             with path.open("wb") as kept:
                 kept.writelines(chunks(body))
             return backups.import_journey_complete(path, existing)

@@ -6,18 +6,12 @@ import json
 import os
 from pathlib import Path
 
-import pytest
 from tests.cli.conftest import CommandLine
-from tests.systems.receipts.legacy.table import legacy_items
-from tests.systems.receipts.pictures import NOON, ocr_result
+from tests.cli.exporting import check_that_a_missing_folder_is_refused, check_that_only_files_are_replaced
 
 from jobtable import connect
-from jobtable.cli.output import ExitCode, to_json
-from jobtable.jobs.stored.entities import main
-from jobtable.systems.receipts.entities import Image, ReceiptWordLabel
-from jobtable.systems.receipts.labels import LabelService
-from jobtable.systems.receipts.legacy.entities import legacy
-from jobtable.systems.receipts.validation import ValidationService
+from jobtable.cli.output import ExitCode
+from jobtable.system import declared
 
 
 def test_queues_are_created_changed_paused_resumed_and_shown(cli: CommandLine) -> None:
@@ -88,101 +82,18 @@ def test_a_grace_time_is_a_number_and_a_unit(cli: CommandLine) -> None:
     assert cli.json("objects", "sweep", "--grace", "90s", "--yes")["orphans"] == 0
 
 
-def test_receipts_are_added_listed_shown_and_deleted(cli: CommandLine) -> None:
-    result = ocr_result("scan-1", receipts=2)
-    Path("scan.json").write_text(json.dumps(to_json(result)))
-    assert cli.json("receipts", "add", "scan.json")["written"] > 20
-    assert cli.json("receipts", "add", "scan.json")["written"] == 0
-    assert [each["receipt_id"] for each in cli.json("receipts", "list")] == [1, 2]
-    assert len(cli.json("receipts", "list", "--image", "scan-1")) == 2
-    label = ReceiptWordLabel(
-        image_id="scan-1",
-        receipt_id=1,
-        line_id=1,
-        word_id=2,
-        label="TOTAL",
-        timestamp_added=NOON,
-        validation_status="VALID",
-    )
-    with connect(cli.store) as store:
-        LabelService(store).add([label])
-        ValidationService(store).start("scan-1", 2, version="1")
-    for options in (["--status", "VALID"], ["--label", "TOTAL"], []):
-        assert [each["label"] for each in cli.json("receipts", "labels", *options)] == ["TOTAL"]
-    assert cli.json("receipts", "labels", "--label", "TOTAL", "--status", "INVALID") == []
-    assert [each["receipt_id"] for each in cli.json("receipts", "validations")] == [2]
-    assert "w2: TOTAL" in cli.run("receipts", "show", "scan-1", "1").stdout
-    assert len(cli.json("receipts", "show", "scan-1", "1")["words"]) == 4
-    cli.run("receipts", "show", "scan-1", "3", code=ExitCode.NOT_FOUND)
-    assert cli.json("receipts", "delete", "scan-1", "--yes")["items"] > 20
-    cli.run("receipts", "delete", "scan-1", "--yes", code=ExitCode.NOT_FOUND)
-    assert "no such receipts" in cli.run("receipts", "list").stderr
-
-
-def test_a_scan_that_is_not_understood_is_told_in_one_line(cli: CommandLine) -> None:
-    for content, said in (
-        ("{", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
-        ("{}", "image cannot be used"),
-        ('{"image": {"width": 0}}', "image."),
-        (json.dumps({"image": to_json(ocr_result("a").image), "linse": []}), "linse cannot be used"),
-    ):
-        Path("scan.json").write_text(content)
-        refused = cli.run("receipts", "add", "scan.json", code=ExitCode.FAILED)
-        assert said in refused.stderr
-        assert len(refused.stderr.splitlines()) == 1
-
-
-def test_receipts_are_migrated_once(cli: CommandLine) -> None:
-    with connect(cli.store) as store:
-        store.tables.create(legacy, main)
-        store.batch_put(legacy_items(2))
-    trial = cli.json("receipts", "migrate", "--dry-run")
-    assert trial["kinds"]["IMAGE"]["read"] > 0
-    done = cli.json("receipts", "migrate")
-    assert done["finished"] is True
-    assert done["kinds"] == trial["kinds"]
-    assert "IMAGE" in cli.run("receipts", "migrate").stdout
-    with connect(cli.store) as store:
-        assert store.query(Image.by_type()).count() == done["kinds"]["IMAGE"]["migrated"]
-
-
-@pytest.mark.parametrize("is_there", [False, True])
-def test_a_dry_run_of_a_migration_creates_nothing(cli: CommandLine, tmp_path: Path, is_there: bool) -> None:
-    with connect(cli.store) as store:
-        store.tables.create(legacy)
-        store.batch_put(legacy_items(2))
-    new = f"file:{tmp_path / 'new' / 'new.db'}"
-    if is_there:
-        connect(new).close()
-    trial = cli.json("receipts", "migrate", "--dry-run", "--to", new)
-    assert (tmp_path / "new").exists() == is_there
-    if is_there:
-        with connect(new) as store:
-            assert store.tables.names() == []
-    cli.json("receipts", "migrate", "--dry-run")
-    with connect(cli.store) as store:
-        assert store.tables.names() == [legacy.name]
-    assert cli.json("receipts", "migrate", "--to", new) == trial
-
-
 def test_a_dry_run_of_a_sweep_creates_nothing(cli: CommandLine, tmp_path: Path) -> None:
     cli.make_store()
     assert cli.json("objects", "sweep", "--dry-run")["objects"] == 0
     assert not (tmp_path / "jobs.db.objects").exists()
-    for orphan in ("jobs/a/log/1.txt", "journeys/a/b/c/log/d/1", "conversations/a/b/votes.csv", "uploads/a/b.png"):
+    prefixes = ["jobs", *(prefix for _, prefixes in declared("objects") for prefix in prefixes)]
+    for orphan in (f"{prefix}/a/log/1.txt" for prefix in prefixes):
         (tmp_path / "there" / orphan).parent.mkdir(parents=True)
         (tmp_path / "there" / orphan).write_text("1")
     trial = cli.json("objects", "sweep", "--dry-run", "--grace", "0s", "--objects", f"file:{tmp_path / 'there'}")
-    assert (trial["objects"], trial["orphans"]) == (4, 4)
+    assert (trial["objects"], trial["orphans"]) == (len(prefixes), len(prefixes))
     with connect(cli.store) as store:
         assert store.tables.names() == []
-
-
-def test_a_missing_table_says_how_it_is_made(cli: CommandLine) -> None:
-    cli.make_store()
-    missing = cli.run("receipts", "migrate", "--dry-run", code=ExitCode.FAILED)
-    assert "create it with `jobtable tables create`" in missing.stderr
 
 
 def test_settings_are_shown_with_where_they_come_from(cli: CommandLine) -> None:
@@ -216,24 +127,13 @@ def test_files_that_cannot_be_used_are_told_in_one_line(cli: CommandLine) -> Non
     cli.run("tables", "create", "--system", "jobs")
     missing = cli.run("import", "missing.jsonl", code=ExitCode.FAILED)
     assert missing.stderr == "Error: missing.jsonl: No such file or directory\n"
-    for command in (["export", "jobtable"], ["journeys", "export", "JRN-1"]):
-        nowhere = cli.run(*command, "no/folder/file", code=ExitCode.FAILED)
-        assert nowhere.stderr.startswith("Error: no/folder/file cannot be written: the folder ")
-        assert len(nowhere.stderr.splitlines()) == 1
+    check_that_a_missing_folder_is_refused(cli, "export", "jobtable")
     unknown = cli.run("export", "jobs", "jobs.jsonl", code=ExitCode.NOT_FOUND)
     assert "there is no table jobs; the tables are jobtable, " in unknown.stderr
 
 
-@pytest.mark.parametrize("command", [["export", "jobtable"], ["journeys", "export", "JRN-1"]])
-def test_what_is_no_file_is_not_replaced(cli: CommandLine, command: list[str]) -> None:
-    os.mkfifo("pipe")
-    Path("link").symlink_to("pipe")
-    for name in ("pipe", "link"):
-        assert "would be replaced: name a file" in cli.run(*command, name, code=ExitCode.FAILED).stderr
-    assert Path("pipe").is_fifo()
-    assert Path("link").is_symlink()
-    assert "not the standard output: name one" in cli.run(*command, "-", code=ExitCode.FAILED).stderr
-    assert not Path("-").exists()
+def test_what_is_no_file_is_not_replaced(cli: CommandLine) -> None:
+    check_that_only_files_are_replaced(cli, "export", "jobtable")
 
 
 def test_a_file_is_exported_to_where_a_link_leads(cli: CommandLine) -> None:

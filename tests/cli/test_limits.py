@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.cli.conftest import CommandLine
 from tests.cli.test_reference import ALL
-from tests.every_entity import ENTITIES
+from tests.contributions import contributions
+from tests.golden import TIMES, golden
 
 from jobtable.app import Services
 from jobtable.cli.output import first_of
 from jobtable.model import Entity
-from jobtable.systems.albums.service import AlbumWorkflows
-from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
-from jobtable.systems.conversations.runs import JOB_TYPE
-from jobtable.systems.conversations.service import Conversations
-from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.receipts.ocr import OcrService
 
-GOLDEN = Path(__file__).parent.parent / "golden"
-IMAGE, RUN = "3f52804b-2fad-4e00-92c8-b593da3a8ed3", "f84d63ed-3b42-448e-9a1d-3474137f4e80"
 MORE = "There are more than these 2; a larger --limit shows them.\n"
-TIMES = [f"2025-11-01T20:30:0{number}Z" for number in range(3)]
 LISTS = [
     "jobs list --status running",
     "jobs list --parent sweep-1",
@@ -40,29 +32,16 @@ LISTS = [
     "workers list",
     "workers list --all",
     "workers show i-0",
-    "sweeps list",
-    "journeys list",
-    "journeys list --status running",
-    "journeys logs JRN-0",
-    "conversations runs 36324",
-    f"conversations show {RUN} --table extremity",
-    "executions list",
-    "executions list --status running",
-    "tasks list",
-    "tasks list --workflow-type step-functions",
     "objects list",
-    "receipts list",
-    f"receipts list --image {IMAGE}",
-    "receipts labels",
-    "receipts labels --status PENDING",
-    "receipts labels --label GRAND_TOTAL --status PENDING",
-    "receipts validations",
+    *(command for system in contributions("lists") for command in system.LISTS),
 ]
 ASKED_FOR = {
-    "jobtable sweeps best": "the best is asked for, and not all",
     "jobtable jobs logs": "without --limit it prints all, and with it stops reading what may be gigabytes",
+    **{command: why for system in contributions("lists") for command, why in system.ASKED_FOR.items()},
 }
 """Commands whose limit nobody takes for the end of what there is."""
+LAST_SHOWN = {command for system in contributions("lists") for command in system.LAST_SHOWN}
+"""Commands that show the last of what they list."""
 
 
 @pytest.fixture(scope="module")
@@ -70,65 +49,31 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     """A store with three of everything that is listed."""
     cli = CommandLine(tmp_path_factory.mktemp("full"))
     with Services.open(cli.store) as services:
-        _ = (
-            services.jobs,
-            services.get(Journeys),
-            services.get(Conversations),
-            services.get(AlbumWorkflows),
-            services.get(OcrService),
-        )
-        for entity in _golden():
+        services.prepare_all()
+        for system in contributions("lists"):
+            for entity in system.listed():
+                services.store.put(entity)
+        for entity in _listed_by_the_core():
             services.store.put(entity)
         for number in range(3):
             services.objects.put(f"jobs/job-{number}/file", b"")
     return cli
 
 
-def _golden() -> list[Entity]:
-    """The items of the specification, each three times with another identity, and what they stand under."""
-    job = {"root_job_id": "sweep-1", "queue_name": "gpu"}
-    top = {"parent_job_id": None, "root_job_id": None, "status": "COMPLETED", "created_by": "me"}
-    once = [
-        _one("000/Job", job_id="sweep-1", **top),
-        _one("000/Job", job_id=RUN, job_type=JOB_TYPE, **top),
-        _one("002/StageDefinition", journey_id="JRN-0"),
-        _one("002/JobExecution", journey_id="JRN-0"),
-    ]
-    extremity = stage_job_id(RUN, PipelineStage.EXTREMITY)
-    thrice = [
-        each
-        for number, at in enumerate(TIMES)
-        for each in (
-            _one("000/Job", job_id=f"job-{number}", created_at=at, **job),
-            _one("000/JobMetric", timestamp=at),
-            _one("000/JobCheckpoint", job_id="job-0", timestamp=at),
-            _one("000/JobArtifact", job_id="job-0", name=f"file-{number}"),
-            _one("000/Queue", queue_name=["gpu", "cpu", "tpu"][number]),
-            _one("000/QueueJob", job_id=f"job-{number}", enqueued_at=at),
-            _one("000/Instance", instance_id=f"i-{number}"),
-            _one("000/InstanceJob", instance_id="i-0", job_id=f"job-{number}"),
-            _one("000/SweepEntry", job_id=f"sweep-{number}", created_at=at),
-            _one("000/ConversationRun", run_id=[RUN, "run-1", "run-2"][number], created_at=at),
-            _one("000/Receipt", receipt_id=number),
-            _one("000/ReceiptWordLabel", word_id=number),
-            _one("000/ReceiptValidationSummary", receipt_id=number),
-            _one("002/Journey", journey_id=f"JRN-{number}", created_at=at),
-            _one("002/LogEntry", journey_id="JRN-0", log_id=f"LOG-{number}", timestamp=at),
-            _one("003/CommentExtremity", job_id=extremity, comment_id=number),
-            _one("004/Execution", execution_id=f"exec-{number}", created_at=at),
-            _one("004/ValidationTask", task_id=f"task-{number}", created_at=at),
-        )
-    ]
-    return once + thrice
-
-
-_CLASSES = {(seed, cls.__name__): cls for seed, cls in ENTITIES}
-
-
-def _one(name: str, /, **changes: Any) -> Entity:
-    seed, entity = name.split("/")
-    values = json.loads((GOLDEN / f"{name}.json").read_text())["values"]
-    return _CLASSES[seed, entity](**{**values, **changes})
+def _listed_by_the_core() -> Iterator[Entity]:
+    """The golden items, each three times with another identity, and what they are under."""
+    yield golden(
+        "jobs/Job", job_id="sweep-1", parent_job_id=None, root_job_id=None, status="COMPLETED", created_by="me"
+    )
+    for number, at in enumerate(TIMES):
+        yield golden("jobs/Job", job_id=f"job-{number}", created_at=at, root_job_id="sweep-1", queue_name="gpu")
+        yield golden("jobs/JobMetric", timestamp=at)
+        yield golden("jobs/JobCheckpoint", job_id="job-0", timestamp=at)
+        yield golden("jobs/JobArtifact", job_id="job-0", name=f"file-{number}")
+        yield golden("jobs/Queue", queue_name=["gpu", "cpu", "tpu"][number])
+        yield golden("jobs/QueueJob", job_id=f"job-{number}", enqueued_at=at)
+        yield golden("jobs/Instance", instance_id=f"i-{number}")
+        yield golden("jobs/InstanceJob", instance_id="i-0", job_id=f"job-{number}")
 
 
 @pytest.mark.parametrize("command", LISTS)
@@ -148,7 +93,7 @@ def test_what_a_program_reads_of_a_list_that_is_cut_is_the_list_alone(full: Comm
     assert every.stderr == ""
     cut = full.run(*words, "2")
     assert cut.stderr == MORE
-    if command.startswith("journeys logs"):  # of lines the last are shown
+    if command in LAST_SHOWN:
         assert cut.stdout.splitlines() == every.stdout.splitlines()[1:]
     else:
         assert _listed(cut.stdout) == _listed(every.stdout)[:2]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import CommandLine
+from tests.contributions import contributions
 from typer.core import TyperGroup
 
 import jobtable
@@ -17,12 +18,9 @@ PAGES = "".join(file.read_text() for file in sorted(Path(jobtable.__path__[0]).r
 IN_PAGES = sorted(set(re.findall(r'jobtable ([a-z][^"<{]*)', PAGES)))
 
 
-EMPTY = {
-    "executions": "executions start FILE",
-    "jobs": "jobs submit --task MODULE:FUNCTION",
-    "journeys": "journeys create SOURCE",
-    "sweeps": "sweeps run FILE",
-}
+EMPTY = {"jobs": "jobs submit --task MODULE:FUNCTION"}
+for system in contributions("lists"):
+    EMPTY |= system.EMPTY
 
 
 @pytest.mark.parametrize("command", [*EMPTY.values(), *IN_PAGES, *listing_commands().values()])

@@ -12,15 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.every_entity import ENTITIES
 
 from jobtable.model import Entity
+from tests.golden import CLASSES, FILES
 
-_FOLDER = Path(__file__).parent
-_FILES = sorted([*_FOLDER.glob("*/*.json"), *_FOLDER.parent.glob("systems/*/golden/*/*.json")])
-_CLASSES = {(system, cls.__name__): cls for system, cls in ENTITIES}
-
-every_file = pytest.mark.parametrize("path", _FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+every_file = pytest.mark.parametrize("path", FILES.values(), ids=lambda path: f"{path.parent.name}-{path.stem}")
 
 
 def _entity_of(path: Path) -> tuple[str, str]:
@@ -29,7 +25,7 @@ def _entity_of(path: Path) -> tuple[str, str]:
 
 def _read(path: Path) -> tuple[type[Entity], dict[str, Any], dict[str, Any]]:
     golden = json.loads(path.read_text())
-    return _CLASSES[_entity_of(path)], golden["item"], golden["values"]
+    return CLASSES[_entity_of(path)], golden["item"], golden["values"]
 
 
 @every_file
@@ -53,6 +49,6 @@ def test_plain_values_give_the_item(path: Path) -> None:
 
 
 def test_every_entity_has_a_golden_item() -> None:
-    there = {_entity_of(path) for path in _FILES}
-    assert sorted(set(_CLASSES) - there) == []
-    assert sorted(there - set(_CLASSES)) == []
+    there = {_entity_of(path) for path in FILES.values()}
+    assert sorted(set(CLASSES) - there) == []
+    assert sorted(there - set(CLASSES)) == []

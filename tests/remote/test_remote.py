@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.running import run_jobs
 from tests.web.conftest import Served
 from typer.testing import CliRunner, Result
 
@@ -27,7 +26,6 @@ from jobtable.errors import (
     BackendUnavailable,
     ConflictError,
     ConnectionUrlError,
-    DefinitionError,
     JobStateError,
     JobtableError,
     NotFoundError,
@@ -43,7 +41,6 @@ from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
 from jobtable.objects import object_key
 from jobtable.remote.server import Server
-from jobtable.systems.albums.executions import Executions
 
 
 def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -> None:
@@ -392,24 +389,8 @@ class TestOnTheCommandLine:
         self.run(served, "jobs", "wait", job_id, code=ExitCode.NOT_COMPLETED)
         self.run(served, "jobs", "delete", job_id, "--yes")
 
-    def test_a_definition_that_only_the_server_has_is_run(
-        self, served: Served, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        executions = served.services.get(Executions)
-        started = executions.start("tests.systems.albums.workflows:TWO_QUESTIONS", b"", "image.jpg")
-        run_jobs(served.services.jobs, "albums")
-        task_id = str(executions.get_watch(started.execution_id).task_id)
-        token = self.run(served, "tasks", "token", task_id).stdout.strip()
-
-        def refuse(*_: object) -> None:
-            raise DefinitionError("there is no such module here")
-
-        monkeypatch.setattr(Executions, "get_definition", refuse)
-        shown = self.run(served, "tasks", "complete", task_id, "--token", token, "--confirm").stdout
-        assert "ask-again" in shown
-
     def test_a_reader_is_refused_in_one_line(self, served: Served) -> None:
-        self.run(served, "executions", "metrics", "2025-01-15", role=Role.READ)  # it stores nothing
+        self.run(served, "queues", "list", role=Role.READ)
         refused = self.run(served, "queues", "create", "q", code=ExitCode.FAILED, role=Role.READ)
         assert "the role read does not allow this" in refused.stderr
         assert len(refused.stderr.splitlines()) == 1

@@ -11,12 +11,45 @@ from hypothesis import strategies as st
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ValueRefusedError
-from jobtable.model import Table
+from jobtable.model import Entity, Index, Key, Table
 from jobtable.store import Item, Store
 from jobtable.store.batches import Batches
 from jobtable.store.foreign_items import ItemCheck
-from jobtable.systems.albums.entities import workflows
-from jobtable.systems.conversations.entities import embeddings
+
+executions = Table(
+    "Executions",
+    pk="pk",
+    sk="sk",
+    indexes=[Index("by_status", ("kind", "status"), ("created_at", "rank")), Index("by_run", "run", "rank")],
+)
+vectors = Table("Vectors", pk="job_id", sk="number", indexes=[Index("by_talk", "talk", "created_at")])
+
+
+class Execution(Entity, table=executions):
+    """One with a rendered key, and a number and texts in its indexes."""
+
+    key = Key("{name}", "metadata")
+    by_status = Key(index="by_status")
+    by_run = Key(index="by_run")
+
+    name: str
+    kind: str
+    status: str
+    run: str
+    created_at: str
+    rank: int
+
+
+class JobVector(Entity, table=vectors):
+    """One whose key is a text and a number."""
+
+    by_talk = Key(index="by_talk")
+
+    job_id: str
+    number: int
+    talk: str
+    created_at: str
+
 
 TEXTS = ["", "a", "#", "\x00", "\ud800", "é" * 512, "é" * 513, "x" * 1024, "x" * 1025, "x" * 2048, "x" * 2049, 1, None]
 NUMBERS = [
@@ -104,11 +137,11 @@ def items_for(table: Table) -> st.SearchStrategy[Item]:
 @pytest.fixture(scope="module")
 def store() -> Iterator[Store]:
     with Store(EmbeddedBackend(None)) as store:
-        store.tables.create(workflows, embeddings)
+        store.tables.create(executions, vectors)
         yield store
 
 
-@pytest.mark.parametrize("table", [workflows, embeddings], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", [executions, vectors], ids=lambda table: table.name)
 @given(st.data())
 def test_an_item_that_passes_is_taken_by_the_engine(store: Store, table: Table, data: st.DataObject) -> None:
     item = data.draw(items_for(table))
@@ -120,9 +153,9 @@ def test_an_item_that_passes_is_taken_by_the_engine(store: Store, table: Table, 
 
 
 def test_an_item_may_stand_twice_with_its_number_written_differently(store: Store) -> None:
-    items: list[Item] = [{"job_id": {"S": "j"}, "comment_id": {"N": number}} for number in ("1", "1.0", "1e0", "2")]
+    items: list[Item] = [{"job_id": {"S": "j"}, "number": {"N": number}} for number in ("1", "1.0", "1e0", "2")]
     for item in items:
-        ItemCheck(embeddings).check(item)
-    assert Batches(store).put_items(embeddings, items) == 4
-    stored = store.backend.execute("Scan", {"TableName": embeddings.name, "FilterExpression": "job_id = :j", **JOB_J})
-    assert [item["comment_id"]["N"] for item in stored["Items"]] == ["1", "2"]
+        ItemCheck(vectors).check(item)
+    assert Batches(store).put_items(vectors, items) == 4
+    stored = store.backend.execute("Scan", {"TableName": vectors.name, "FilterExpression": "job_id = :j", **JOB_J})
+    assert [item["number"]["N"] for item in stored["Items"]] == ["1", "2"]

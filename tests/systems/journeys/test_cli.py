@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import CommandLine
+from tests.cli.exporting import check_that_a_missing_folder_is_refused, check_that_only_files_are_replaced
 
 from jobtable.app import Services
 from jobtable.systems.journeys.entities import Journey
@@ -122,3 +123,8 @@ def test_an_export_without_a_name_stays_in_this_folder(
     assert cli.json("journeys", "export", "../up/JRN-1")["file"] == "%2E.%2Fup%2FJRN-1.zip"
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["%2E.%2Fup%2FJRN-1.zip"]
     assert list((tmp_path / "up").iterdir()) == []
+
+
+def test_only_files_are_written(cli: CommandLine) -> None:
+    check_that_only_files_are_replaced(cli, "journeys", "export", "JRN-1")
+    check_that_a_missing_folder_is_refused(cli, "journeys", "export", "JRN-1")

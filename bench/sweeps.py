@@ -14,7 +14,6 @@ from typing import Any
 
 from bench.measure import Contender, compare, not_measured, report
 from jobtable.app import open_jobs
-from jobtable.jobs.report.reports import final_name
 from jobtable.jobs.stored.entities import Job, JobMetric
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob
@@ -24,7 +23,7 @@ from jobtable.systems.sweeps.parameters import float_range
 from jobtable.systems.sweeps.planner import Planner
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
-from jobtable.systems.sweeps.trials import TrialConfig, trial_id
+from jobtable.systems.sweeps.trials import TrialConfig, final_name, trial_id
 from jobtable.testing.servers import cache_folder
 
 PROCESSES = (1, 4, 8)

@@ -3,7 +3,7 @@
 A package registers its system in `pyproject.toml`:
 
     [project.entry-points."jobtable.systems"]
-    sweeps = "jobtable.systems.sweeps.system:SYSTEM"
+    evals = "evals.system:SYSTEM"
 
 A declaration names code by paths (`module` or `module:name`), so reading it imports nothing else: a command loads the
 parts that it uses. The core loops over `registered()` and names no system.
@@ -75,6 +75,16 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class Owner:
+    """What a job belongs to: something of a system, which is started and deleted as a whole."""
+
+    system: str
+    id: str
+    page_id: str | None = None
+    """The id of its page, where that is another one; empty if it has no page."""
+
+
+@dataclass(frozen=True)
 class System:
     """One plug-in. Every part but the name and the title may be missing."""
 
@@ -84,7 +94,7 @@ class System:
     order: int = 100
     """Its position among the systems: in the navigation, the help and the reference."""
     extra: str | None = None
-    """What to install for it, as in `pip install 'jobtable[conversations]'`."""
+    """What to install for it, as in `pip install 'jobtable[evals]'`."""
     needs: tuple[str, ...] = ()
     """The modules that the extra installs, by which a missing one is recognised."""
 
@@ -110,8 +120,10 @@ class System:
     """A service whose `keep(wait, say)` must run beside a server or a worker of its queues."""
     moved: Mapping[str, str] = field(default_factory=dict)
     """Former module prefixes of its tasks and definitions, which older records name."""
-    older_owner: str | None = None
-    """Finds the owner of a job from before owners were recorded: `(job) -> Owner | None`."""
+    owner: str | None = None
+    """Recognises its own jobs that carry no owner: `(job, parent) -> Owner | None`."""
+    roll_ups: Mapping[str, str] = field(default_factory=dict)
+    """For a member of `job_config` in which it keeps its own form of a roll-up rule: `(member) -> RollUp | None`."""
     group_progress: str | None = None
     """Corrects the progress of its groups: `(store, jobs, counted) -> {job_id: GroupProgress}`."""
 
@@ -129,10 +141,12 @@ class System:
     """The LiveTopics of its pages."""
     attention: str | None = None
     """Lists what waits for a person: `(services, limit) -> list[Notice]`."""
+    thing: str = ""
+    """What its jobs belong to, in one word."""
     job_page: str | None = None
-    """The page of what its jobs belong to, as in `/sweeps/{id}`."""
+    """The page of what its jobs belong to, as in `/evals/{id}`."""
     delete_command: str | None = None
-    """The command that deletes what its jobs belong to, as in `sweeps delete {id}`."""
+    """The command that deletes what its jobs belong to, as in `evals delete {id}`; they are never deleted alone."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     listings: Mapping[str, Listing] = field(default_factory=dict)
     """How to list each kind of thing that an error may call missing."""

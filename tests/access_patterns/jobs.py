@@ -51,7 +51,7 @@ def children() -> Iterator[Entity]:
         yield JobStatus(job_id=job_id, status=Status.PENDING, updated_at=at(number))
         yield JobStatus(job_id=job_id, status=status, updated_at=at(number + 10))
         rank = None if status is Status.COMPLETED else rank_of(500)
-        yield QueueJob(queue_name="gpu", job_id=job_id, enqueued_at=at(-number), rank=rank, sweep_id="sweep")
+        yield QueueJob(queue_name="gpu", job_id=job_id, enqueued_at=at(-number), rank=rank, group_id="sweep")
         for step in (1, 2):
             loss = 1 / number / step
             for holder, child in ((job_id, None), ("sweep", job_id)):
@@ -165,10 +165,6 @@ WORLD = World(
             lambda s: [(m.metric_name, m.value) for m in JobQueries(s).list_metrics("job-1")],
             [("accuracy", 0.5), ("val_loss", 1), ("val_loss", 0.5)],
         ),
-        ("jobs", "Find all metrics for a sweep"): Question(
-            lambda s: [m.child_job_id for m in JobQueries(s).list_metrics("sweep")],
-            ["job-1", "job-1", "job-2", "job-2", "job-3", "job-3"],
-        ),
         ("jobs", "Get all metrics from the last hour"): Question(
             lambda s: [(m.metric_name, m.value) for m in JobQueries(s).list_metrics("job-1", since=at(4))],
             [("accuracy", 0.5), ("val_loss", 1), ("val_loss", 0.5)],
@@ -211,19 +207,16 @@ WORLD = World(
         ("jobs", "What jobs depend on job X?"): Question(
             lambda s: [d.job_id for d in JobQueries(s).list_dependents("job-1")], ["sweep"]
         ),
-        ("jobs", "Find all jobs in a sweep"): Question(
-            lambda s: [d.job_id for d in JobQueries(s).list_dependents("sweep")], ["job-1", "job-2", "job-3"]
-        ),
-        ("jobs", "Find best-performing configuration"): Question(_best, ["job-3", "job-1"]),
-        ("jobs", "Early stopping of poorly performing jobs"): Question(
+        ("jobs", "Best value of a rolled-up metric"): Question(_best, ["job-3", "job-1"]),
+        ("jobs", "Values of a metric after an epoch"): Question(
             lambda s: [(m.child_job_id, m.value) for m in JobQueries(s).list_reports_of_epoch("sweep", "val_loss", 2)],
             [("job-1", 0.5), ("job-2", 0.25), ("job-3", 1 / 6)],
         ),
-        ("jobs", "Resume incomplete sweep"): Question(
+        ("jobs", "Children that are not complete"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_unfinished_children("sweep")], ["job-2", "job-3"]
         ),
-        ("jobs", "Queue jobs of a sweep"): Question(
-            lambda s: [q.job_id for q in JobQueries(s).list_queued_of_sweep("gpu", "sweep")],
+        ("jobs", "Jobs of a group in a queue"): Question(
+            lambda s: [q.job_id for q in JobQueries(s).list_queued_of_group("gpu", "sweep")],
             ["job-1", "job-2", "job-3"],
         ),
         ("jobs", "Get an instance"): Question(lambda s: [JobQueries(s).get_instance("i-2").status], ["STOPPED"]),

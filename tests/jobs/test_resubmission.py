@@ -23,7 +23,9 @@ NOT_COPIED = {
     "job_stage",
     "parent_waits",
     "depends_on",
-    "sweep_id",
+    "group_id",
+    "owner",
+    "roll_up",
     "not_before",
 }
 

@@ -13,7 +13,6 @@ from tests.systems.receipts.pictures import CORNERS, PICTURE, ocr_result
 
 from jobtable.access.entities import AccessToken, Role
 from jobtable.app import Services
-from jobtable.jobs.report.reports import final_name
 from jobtable.jobs.stored.entities import (
     Instance,
     InstanceJob,
@@ -65,7 +64,7 @@ from jobtable.systems.sweeps.parameters import FloatRange
 from jobtable.systems.sweeps.planner import Planner
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
-from jobtable.systems.sweeps.trials import recorded_at, trial_id
+from jobtable.systems.sweeps.trials import final_name, recorded_at, trial_id
 from jobtable.testing import FakeClock
 
 START = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -156,7 +155,7 @@ def _places_of_jobs(count: int) -> Iterator[Entity]:
     yield Instance(instance_id="i", status=InstanceStatus.RUNNING, **here)
     for n in range(count):
         yield Queue(queue_name=f"queue-{n}", created_at=at(0))
-        yield QueueJob(queue_name="gpu", job_id=f"child-{n}", enqueued_at=at(n), rank=rank_of(500), sweep_id="s")
+        yield QueueJob(queue_name="gpu", job_id=f"child-{n}", enqueued_at=at(n), rank=rank_of(500), group_id="s")
         yield QueueJob(queue_name=f"queue-{n}", job_id="job", enqueued_at=at(n))
         for status in InstanceStatus:
             yield Instance(instance_id=f"{status}-{n}", status=status, health_status=Health.HEALTHY, **here)

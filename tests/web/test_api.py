@@ -353,7 +353,7 @@ _LISTS_UNDER = [
     "jobs?parent=ID",
     "queues/ID/jobs",
     "queues/ID/ready",
-    "queues/ID/jobs?sweep_id=s",
+    "queues/ID/jobs?group_id=s",
     "instances/ID/jobs",
     *(f"journeys/ID/{name}" for name in ("stages", "rules", "executions", "rules?stage_id=s")),
     *(f"journey-executions/ID/{name}" for name in ("logs", "recent-logs", "reports")),

@@ -65,7 +65,7 @@ _ASKED = {
     f"{_API}/statuses": ["status=COMPLETED"],
     f"{_API}/jobs/{{job_id}}/metrics": ["", "since=2999-01-01T00:00:00Z"],
     f"{_API}/metrics/{{metric_name}}": ["", "by_job=true", "job_id=job", "since=2025-01-01T00:00:00Z"],
-    f"{_API}/queues/{{queue_name}}/jobs": ["", "sweep_id=none"],
+    f"{_API}/queues/{{queue_name}}/jobs": ["", "group_id=none"],
     f"{_API}/journeys": ["", "status=failed"],
     f"{_API}/instances": ["", "status=TERMINATED"],
     f"{_API}/queue-states": ["queue=gpu"],

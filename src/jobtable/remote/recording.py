@@ -72,7 +72,7 @@ class ServerRecords:
         What a run tells after it was lost is not wanted: its worker hears of the loss by its heartbeat.
         """
         if not self._is_own:
-            return  # the server itself stores under a sweep what a child of it reports
+            return  # the server applies the roll-up rule itself
         with contextlib.suppress(LeaseLostError):
             self._send(records)
 

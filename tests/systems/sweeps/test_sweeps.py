@@ -193,7 +193,7 @@ def test_the_records_are_those_of_the_specification(each_store: Store) -> None:
     awaited = [edge for edge in jobs.queries.list_dependencies("s") if edge.type == "child_training"]
     assert {(edge.gate, edge.condition) for edge in awaited} == {("completion", "finished")}
     assert len(awaited) == 3
-    queued = jobs.queries.list_queued_of_sweep("default", "s")
+    queued = jobs.queries.list_queued_of_group("default", "s")
     assert {place.job_id for place in queued} >= {job.job_id for job in children}
     driver.run()
     finals = list(jobs.queries.list_metric("s", "loss.final"))

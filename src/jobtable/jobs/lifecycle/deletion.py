@@ -13,7 +13,7 @@ from jobtable.jobs.lifecycle.owners import command_to_delete
 from jobtable.jobs.lifecycle.transitions import length_of
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.trees import Trees
-from jobtable.jobs.report.reports import sweep_config_of
+from jobtable.jobs.report.reports import find_roll_up
 from jobtable.jobs.stored.entities import Job, JobChild, JobMetric, main
 from jobtable.jobs.stored.locations import job_prefix
 from jobtable.model import Entity, unchanged
@@ -48,9 +48,8 @@ class Deletion:
     def delete(self, job_id: str, *, tree: bool = False) -> int:
         """Remove an ended job with every item and object under it; gives the number of items.
 
-        With `tree` also the jobs under it; without, a job that has children is refused, and so is one that runs a
-        journey, an analysis or an execution. If it is interrupted, the same call again finishes it: the job item goes
-        last.
+        With `tree` also the jobs under it; without, a job that has children is refused, and so is one that belongs to
+        something of a system. If it is interrupted, the same call again finishes it: the job item goes last.
         """
         return self._delete_all(job_id, tree, _not_of_a_system)
 
@@ -114,7 +113,7 @@ class Deletion:
             self._tell_all(job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.find_instances_of_job(job.job_id))
-        removed += self._store.batch_delete(self._reports_to_sweep(job, going))
+        removed += self._store.batch_delete(self._rolled_up_metrics(job, going))
         removed += self._delete_items_under(job.job_id)
         for found in self._objects.list(job_prefix(job.job_id)):
             self._objects.delete(found.key)
@@ -148,11 +147,11 @@ class Deletion:
         keys = (_key_of(entity) for entity in under if not isinstance(entity, Job))
         return Batches(self._store).delete_items(main, keys)
 
-    def _reports_to_sweep(self, job: Job, going: Set[str]) -> Iterator[JobMetric]:
-        """The copies of a child's metrics that stand under its sweep, unless they go with the sweep itself."""
-        sweep_id = sweep_config_of(job).get("sweep_id")
-        if sweep_id is not None and sweep_id not in going:
-            yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
+    def _rolled_up_metrics(self, job: Job, going: Set[str]) -> Iterator[JobMetric]:
+        """Yield the copies of a job's metrics under another job, unless they go with that one."""
+        rule = find_roll_up(job)
+        if rule is not None and rule.job_id not in going:
+            yield from (each for each in self._queries.list_metrics(rule.job_id) if each.child_job_id == job.job_id)
 
 
 def _ended(job: Job) -> Job:
@@ -165,7 +164,7 @@ def _ended(job: Job) -> Job:
 
 
 def _not_of_a_system(job: Job) -> Job:
-    """The job, or JobStateError if it runs a journey, an analysis or an execution."""
+    """The job, or JobStateError if it belongs to something of a system."""
     command = command_to_delete(job)
     if command is not None:
         raise JobStateError(

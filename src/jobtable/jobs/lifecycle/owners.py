@@ -1,46 +1,36 @@
-"""Jobs that belong to a sweep, journey, analysis or execution: they are started and deleted with it, never alone."""
+"""Jobs that belong to something of a system: they are started and deleted with it, never alone."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jobtable.errors import ConflictError, JobStateError, NotFoundError
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import NewJob
+from jobtable.system import Owner, declared, system_named
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
 
-_COMMANDS = {
-    "conversation": "conversations delete",
-    "album-execution": "executions delete",
-    "journey_stage": "journeys delete",
-    "journey_end": "journeys delete",
-}
-_TASKS = (
-    "jobtable.systems.sweeps.",
-    "jobtable.systems.journeys.",
-    "jobtable.systems.conversations.",
-    "jobtable.systems.albums.",
-)
 
-
-def is_of_system(job: Job) -> bool:
-    """Whether a system has made the job: a second one like it would write into what the first belongs to."""
-    return command_to_delete(job) is not None or (job.definition.task or "").startswith(_TASKS)
+def owner_of(job: Job, parent: Job | None = None) -> Owner | None:
+    """Return what a job belongs to, as it says itself or as its system recognises it; None if it stands alone."""
+    carried = job.job_config.get("owner") if isinstance(job.job_config, Mapping) else None
+    if isinstance(carried, Mapping) and carried.keys() == {"system", "id"}:
+        return Owner(str(carried["system"]), str(carried["id"]))
+    found = (system.load(path)(job, parent) for system, path in declared("owner"))
+    return next((owner for owner in found if owner is not None), None)
 
 
 def command_to_delete(job: Job) -> str | None:
-    """The command that deletes a job with what it belongs to; None for a job that stands for itself."""
-    definition = job.definition
-    command = _COMMANDS.get(job.job_type)
-    # Anyone may give a job such a type; only those of a system run a task of this package, or group such jobs.
-    if command is None or not (definition.task is None or definition.task.startswith("jobtable.")):
+    """Return the command that deletes a job with what it belongs to; None for a job that is deleted alone."""
+    owner = owner_of(job)
+    system = None if owner is None else system_named(owner.system)
+    if owner is None or system is None or system.delete_command is None:
         return None
-    belongs_to = definition.params.get("journey_id") or job.root_job_id or job.job_id
-    return f"jobtable {command} {belongs_to}"
+    return f"jobtable {system.delete_command.format(id=owner.id)}"
 
 
 def submit_for(
@@ -51,7 +41,7 @@ def submit_for(
     is_going: Callable[[], bool],
     delete: Callable[[list[Job]], object],
 ) -> None:
-    """Submit jobs of an owner that somebody may delete at the same time; ConflictError if so, and they go with it."""
+    """Submit jobs of an owner that may be deleted at the same time; ConflictError if so, and the jobs go with it."""
     deleted = f"{owner} was deleted meanwhile"
     try:
         submitted = jobs.submit_many(new)
@@ -60,7 +50,7 @@ def submit_for(
             raise ConflictError(deleted) from error
         raise
     if is_going():
-        # Whoever deletes the owner may have looked for its jobs already.
+        # The deletion may have looked for the owner's jobs before these were submitted.
         with contextlib.suppress(JobStateError, NotFoundError):
             delete(submitted)
         raise ConflictError(deleted)

@@ -22,7 +22,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome, has_lease, holds
 from jobtable.jobs.lifecycle.starts import Starts
 from jobtable.jobs.lifecycle.transitions import Refused, Transition, later, length_of
 from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.report.reports import final_metrics
+from jobtable.jobs.report.reports import final_metrics, find_roll_up
 from jobtable.jobs.stored.entities import InstanceJob, Job, JobGates, JobResource, JobStatus, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
 from jobtable.model import Condition, Update, unchanged
@@ -231,7 +231,7 @@ class Runs:
             parents=parents,
         )
         if status is Status.COMPLETED:
-            for metric in final_metrics(lease.job, outcome.result):
+            for metric in final_metrics(lease.job, outcome.result, self._clock.now()):
                 transition.tx.put(metric)
         self._close_records(transition, lease, status)
 
@@ -407,5 +407,6 @@ def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease
 def _most_actions(lease: Lease) -> int:
     """How many actions of a transaction the end of a run takes at most, the queue's own not counted."""
     actions = 3 + lease.job.is_gated + 2 * lease.is_recorded
-    # The edge of the parent, its gates, and the two metrics of a sweep's child.
-    return actions + 4 if lease.job.dependents else actions
+    rule = find_roll_up(lease.job)
+    results = 0 if rule is None else 2 * len(rule.results)
+    return actions + results + (2 if lease.job.dependents else 0)  # the edge of the parent, and its gates

@@ -105,10 +105,9 @@ class JobQueries:
         return self._store.query(JobStatus.by_status(status=status))
 
     @access_pattern("All metrics of a job")
-    @access_pattern("Find all metrics for a sweep")
     @access_pattern("Get all metrics from the last hour")
     def list_metrics(self, job_id: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """All metrics of a job, or of a sweep's children, by name and then by time; with `since`, reads all as well."""
+        """The metrics under a job, its own or rolled up, by name and then by time; `since` filters, and reads all."""
         where = None if since is None else JobMetric.timestamp > since
         return self._store.query(JobMetric.key(job_id=job_id), where=where)
 
@@ -164,7 +163,7 @@ class JobQueries:
         """Every use of any resource by a job, resource by resource."""
         return self._store.query(JobResource.by_resource())
 
-    # --- dependencies and sweeps ------------------------------------------------------------------------------------
+    # --- dependencies and groups ------------------------------------------------------------------------------------
 
     @access_pattern("What jobs does job X depend on?", index="GSI1")
     def list_dependencies(self, job_id: str) -> Query[JobDependency]:
@@ -172,37 +171,36 @@ class JobQueries:
         return self._store.query(JobDependency.by_dependent(job_id=job_id))
 
     @access_pattern("What jobs depend on job X?", index="GSI2")
-    @access_pattern("Find all jobs in a sweep", index="GSI2")
     def list_dependents(self, job_id: str) -> Query[JobDependency]:
-        """What waits for a job; of a sweep: its children."""
+        """The dependencies of other jobs on this one; of a group's start, those of its children."""
         return self._store.query(JobDependency.by_dependency(dependency_job_id=job_id))
 
-    @access_pattern("Find best-performing configuration", index="GSI3")
-    def find_best_metric(self, sweep_id: str, metric_name: str, *, highest: bool = False) -> JobMetric | None:
-        """The lowest (or highest) value of a metric over a sweep, with the child that reported it, or None."""
-        values = JobMetric.by_value(job_id=sweep_id, metric_name=metric_name)
+    @access_pattern("Best value of a rolled-up metric", index="GSI3")
+    def find_best_metric(self, job_id: str, metric_name: str, *, highest: bool = False) -> JobMetric | None:
+        """The lowest (or highest) value of a metric that is rolled up under a job, with the child's id, or None."""
+        values = JobMetric.by_value(job_id=job_id, metric_name=metric_name)
         return next(iter(self._store.query(values, newest_first=highest, limit=1)), None)
 
-    @access_pattern("Early stopping of poorly performing jobs")
-    def list_reports_of_epoch(self, sweep_id: str, metric_name: str, epoch: int) -> Query[JobMetric]:
-        """What the children of a sweep reported of a metric after an epoch, oldest first, to compare them."""
-        reports = JobMetric.key(job_id=sweep_id, metric_name=metric_name)
+    @access_pattern("Values of a metric after an epoch")
+    def list_reports_of_epoch(self, job_id: str, metric_name: str, epoch: int) -> Query[JobMetric]:
+        """The values of a metric under a job after an epoch, oldest first, to compare children."""
+        reports = JobMetric.key(job_id=job_id, metric_name=metric_name)
         return self._store.query(reports, where=JobMetric.epoch == epoch)
 
-    @access_pattern("Resume incomplete sweep", index="GSI2")
-    def list_unfinished_children(self, sweep_id: str) -> Iterator[Job]:
-        """The children of a sweep that are not COMPLETED, read as they are asked for."""
-        return self.find_unfinished(self.list_dependents(sweep_id))
+    @access_pattern("Children that are not complete", index="GSI2")
+    def list_unfinished_children(self, job_id: str) -> Iterator[Job]:
+        """The dependents of a job that are not COMPLETED, read as they are asked for."""
+        return self.find_unfinished(self.list_dependents(job_id))
 
     def find_unfinished(self, edges: Iterable[JobDependency]) -> Iterator[Job]:
         """Of the jobs that the edges lead from, those that are not COMPLETED."""
         jobs = self.read_jobs(edge.job_id for edge in edges)
         return (job for job in jobs if job is not None and job.status is not Status.COMPLETED)
 
-    @access_pattern("Queue jobs of a sweep")
-    def list_queued_of_sweep(self, queue_name: str, sweep_id: str) -> Query[QueueJob]:
-        """The jobs of a sweep in a queue."""
-        return self._store.query(QueueJob.key(queue_name=queue_name), where=QueueJob.sweep_id == sweep_id)
+    @access_pattern("Jobs of a group in a queue")
+    def list_queued_of_group(self, queue_name: str, group_id: str) -> Query[QueueJob]:
+        """The entries of a group's jobs in a queue."""
+        return self._store.query(QueueJob.key(queue_name=queue_name), where=QueueJob.group_id == group_id)
 
     # --- instances and queues ---------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.checkpoints import Checkpoint, SavedState
 from jobtable.jobs.report.flusher import Flusher
 from jobtable.jobs.report.log_lines import LONGEST_PROGRESS_BYTES, clean, cut, log_line
-from jobtable.jobs.report.reports import ReportRules, number, refuse_unstorable, stored_number, whole_number
+from jobtable.jobs.report.reports import ReportRules, expiry_of, number, refuse_unstorable, stored_number, whole_number
 from jobtable.jobs.report.sent_lines import LineSender
 from jobtable.jobs.report.timeline import Timed
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobMetric
@@ -79,8 +79,9 @@ class JobContext:
         most_seconds = 2 * self._flush_seconds
         recording = self.jobs.recording
         self._records = recording.buffer(self._lease, self.job_id, most_seconds=most_seconds)
-        sweep_id = self._rules.sweep_id or self.job_id
-        self._sweep_records = recording.buffer(self._lease, sweep_id, most_seconds=most_seconds)
+        rule = self._rules.roll_up
+        other_id = self.job_id if rule is None else rule.job_id
+        self._copies = recording.buffer(self._lease, other_id, most_seconds=most_seconds)
         self._flusher: Flusher | None = None
         self._is_closed = False
         self._progress: tuple[float, str | None] | None = None
@@ -163,7 +164,7 @@ class JobContext:
     ) -> None:
         """Report a value. One that the table cannot hold (NaN, infinity) becomes a WARNING in the log instead.
 
-        The objective of a sweep's child is stored under the sweep as well.
+        A metric that the job's roll-up rule names is also recorded under the other job.
         """
         self._store_metric(name, value, step, epoch, unit)
         if self.on_metric is not None:
@@ -190,10 +191,8 @@ class JobContext:
             refuse_unstorable(metric)
             self._stored_names.add((name, unit))
         self._collect(metric)
-        if self._rules.sweep_id is not None and name == self._rules.objective:
-            sweep_id = self._rules.sweep_id
-            expiry = self._expiry(self._rules.sweep_metrics_ttl_seconds)
-            self._collect(metric.replace(job_id=sweep_id, child_job_id=self.job_id, time_to_live=expiry))
+        for copy in self._rules.copies(metric, self.jobs.clock.seconds()):
+            self._collect(copy)
 
     # --- what the task keeps ----------------------------------------------------------------------------------------
 
@@ -265,7 +264,7 @@ class JobContext:
     def _flush_records(self) -> None:
         self._own_process()
         self._records.flush()
-        self._sweep_records.flush()
+        self._copies.flush()
         self._store_progress()
 
     def close(self) -> None:
@@ -284,7 +283,7 @@ class JobContext:
         if self._sender is not None:
             self._sender.flush()
         self._records.close()
-        self._sweep_records.close()
+        self._copies.close()
         with contextlib.suppress(LeaseLostError):  # its worker learns that when it ends the job
             self._store_progress()
 
@@ -292,11 +291,11 @@ class JobContext:
     def is_flushing(self) -> bool:
         """Whether this thread stores what was told: what it logs is about the store, not about the job."""
         is_flusher = self._flusher is not None and self._flusher.is_current
-        return is_flusher or self._records.is_flushing or self._sweep_records.is_flushing
+        return is_flusher or self._records.is_flushing or self._copies.is_flushing
 
     def _collect(self, record: Timed) -> None:
         self._own_process()
-        records = self._records if record.job_id == self.job_id else self._sweep_records
+        records = self._records if record.job_id == self.job_id else self._copies
         records.add(record)
         if self._is_closed:
             records.flush()
@@ -342,7 +341,7 @@ class JobContext:
             raise
 
     def _expiry(self, seconds: float | None) -> int | None:
-        return None if seconds is None else math.ceil(self.jobs.clock.seconds() + seconds)
+        return None if seconds is None else expiry_of(seconds, self.jobs.clock.seconds())
 
 
 def _progress_text(message: str) -> str:

@@ -31,7 +31,7 @@ class Recording:
         return insist(call, what, self._clock)
 
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
-        """What collects the lines and metrics that a run tells of a job: its own, or the sweep whose child it is."""
+        """What collects the lines and metrics that a run tells of a job: its own, or the one of its roll-up rule."""
         return RecordBuffer(self._store, job_id, most_seconds=most_seconds)
 
     def log_text(self, lease: Lease, spool: TextSpool | None = None) -> LogText:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from operator import index
 from typing import Any, SupportsFloat, SupportsIndex
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.stored.entities import Job, JobMetric
+from jobtable.jobs.submit.definition import RollUp, refusing
 from jobtable.store import requests
+from jobtable.system import declared
 
 _LARGEST = 9.99e125
 _SMALLEST = 1e-130
@@ -20,63 +24,76 @@ _LARGEST_STEP = 10**38
 class ReportRules:
     """What a job's definition says about its reports."""
 
-    sweep_id: str | None = None
-    """The sweep whose child the job is."""
-    objective: str | None = None
-    """The metric that is stored under the sweep as well."""
+    roll_up: RollUp | None = None
     metrics_ttl_seconds: float | None = None
     """How long the job's own metrics are kept."""
-    sweep_metrics_ttl_seconds: float | None = None
-    """How long their copies under the sweep are kept."""
     logs_ttl_seconds: float | None = None
     """How long log lines are kept."""
     keep_checkpoints: int | None = None
     """How many of the last checkpoints are kept, beside the best."""
 
+    def copies(self, metric: JobMetric, now_seconds: float) -> list[JobMetric]:
+        """Return the copy of a reported value that the roll-up rule asks for, if it does."""
+        rule = self.roll_up
+        if rule is None or metric.metric_name not in rule.metrics:
+            return []
+        expiry = expiry_of(rule.ttl_seconds, now_seconds)
+        return [metric.replace(job_id=rule.job_id, child_job_id=metric.job_id, time_to_live=expiry)]
+
     @staticmethod
     def of(job: Job) -> ReportRules:
         """The rules in `job_config`."""
-        config, sweep = _config_of(job), sweep_config_of(job)
+        config = _config_of(job)
         return ReportRules(
-            sweep.get("sweep_id"),
-            sweep.get("objective"),
+            roll_up_of(job),
             _seconds(job, config, "metrics_ttl_seconds"),
-            _seconds(job, sweep, "metrics_ttl_seconds"),
             _seconds(job, config, "logs_ttl_seconds"),
             _count(job, config, "keep_checkpoints"),
         )
 
 
-def sweep_config_of(job: Job) -> dict[str, Any]:
-    """What `job_config` says of the sweep whose child the job is; empty for any other job."""
-    sweep = _config_of(job).get("sweep")
-    return sweep if isinstance(sweep, dict) else {}
+def roll_up_of(job: Job) -> RollUp | None:
+    """Return the rule that a job carries, or that its system has for it; ValueRefusedError if it is malformed."""
+    config = _config_of(job)
+    with refusing(f"the roll-up rule of job {job.job_id}"):
+        if "roll_up" in config:
+            return RollUp.model_validate(config["roll_up"])
+        for system, paths in declared("roll_ups"):
+            for member in paths.keys() & config.keys():
+                rule: RollUp | None = system.load(paths[member])(config[member])
+                if rule is not None:
+                    return rule
+    return None
+
+
+def find_roll_up(job: Job) -> RollUp | None:
+    """Return the rule of a job; None if it has none, or a malformed one, with which its run fails."""
+    with suppress(ValueRefusedError):
+        return roll_up_of(job)
+    return None
 
 
 def _config_of(job: Job) -> dict[str, Any]:
     return job.job_config if isinstance(job.job_config, dict) else {}
 
 
-def final_name(objective: str) -> str:
-    """The metric that holds what the children of a sweep that are COMPLETED have come to."""
-    return f"{objective}.final"
-
-
-def final_metrics(job: Job, result: Any) -> list[JobMetric]:
-    """What a COMPLETED child of a sweep has come to: the objective in its result, under itself and under the sweep.
-
-    It stands at an instant that the sweep has chosen for the child, so that no two children meet.
-    """
-    sweep = sweep_config_of(job)
-    if "recorded_at" not in sweep or not isinstance(result, dict):
+def final_metrics(job: Job, result: Any, now: datetime) -> list[JobMetric]:
+    """Return the metrics that a COMPLETED job's result becomes, under itself and under the job of its roll-up rule."""
+    rule = find_roll_up(job)
+    if rule is None or not isinstance(result, dict):
         return []
-    value = result.get(sweep["objective"])
-    if value is None:
-        return []
-    own = JobMetric(
-        job_id=job.job_id, metric_name=final_name(sweep["objective"]), timestamp=sweep["recorded_at"], value=value
-    )
-    return [own, own.model_copy(update={"job_id": sweep["sweep_id"], "child_job_id": job.job_id})]
+    found = []
+    for member, name in rule.results.items():
+        value = result.get(member)
+        if isinstance(value, int | float) and (stored := stored_number(value)) is not None:
+            own = JobMetric(job_id=job.job_id, metric_name=name, timestamp=rule.recorded_at or now, value=stored)
+            found += [own, own.model_copy(update={"job_id": rule.job_id, "child_job_id": job.job_id})]
+    return found
+
+
+def expiry_of(seconds: float | None, now_seconds: float) -> int | None:
+    """Return when something that is kept for so long expires, in seconds of the epoch."""
+    return None if seconds is None else math.ceil(now_seconds + seconds)
 
 
 def number(name: str, value: SupportsFloat) -> float:

@@ -120,7 +120,7 @@ class JobResource(JobResourceRecord, table=main, type="JOB_RESOURCE"):
 class JobMetric(JobMetricRecord, table=main, type="JOB_METRIC"):
     """One value of one metric of a job at one instant.
 
-    A report of a sweep's child stands under the sweep as well, with the child's id, and there in order of value.
+    A report that is rolled up is also stored under the other job, with the child's id, and there in order of value.
     """
 
     by_name = Key("METRIC#{metric_name}", "{timestamp}", index="GSI1")
@@ -283,4 +283,5 @@ class QueueJob(QueueJobRecord, table=main, type="QUEUE_JOB"):
     priority: Attr[Priority] = default(500)
     rank: Attr[Annotated[int, Field(ge=0, le=999)] | None] = default(None)
     not_before: Attr[Timestamp | None] = default(None)
-    sweep_id: str | None = None
+    group_id: Annotated[Attr[str | None], Name("sweep_id")] = default(None)
+    """The group to which the job belongs."""

@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.tasks import is_path, task_of
+from jobtable.model import Timestamp
+from jobtable.system import Owner
 
 DEFAULT_QUEUE = "default"
 Gate = Literal["start", "completion"]
@@ -92,6 +94,23 @@ class Definition(BaseModel):
     def is_group(self) -> bool:
         """Whether the job does nothing itself but groups others."""
         return self.task is None and self.problem is None
+
+
+class RollUp(BaseModel):
+    """Which of a job's metrics and results are also recorded under another job, as a rule its parent."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job_id: str
+    """The job under which they are recorded."""
+    metrics: tuple[str, ...] = ()
+    """The metrics of which every reported value is copied, with the id of the job that reported it."""
+    results: dict[str, str] = {}
+    """The numbers of a COMPLETED job's result that become metrics of both jobs: from the member to the metric."""
+    recorded_at: Timestamp | None = None
+    """The instant of the results; by default that of the job's end. No two children of one job may share it."""
+    ttl_seconds: _Positive | None = None
+    """How long the copies of reported values are kept."""
 
 
 @contextmanager
@@ -174,7 +193,11 @@ class NewJob:
     """More members of job_config, for the system that makes the job; none that a job has itself, such as `retry`."""
     depends_on: tuple[DependsOn, ...] = ()
     parent_waits: ParentWaits | None = None
-    sweep_id: str | None = None
+    owner: Owner | None = None
+    """What the job belongs to, which a system starts and deletes as a whole."""
+    roll_up: RollUp | None = None
+    group_id: str | None = None
+    """The group by which its queue lists it; by default the job under which its results are recorded."""
     not_before: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -210,6 +233,10 @@ class NewJob:
             "most_interruptions": self.most_interruptions,
             "grace_seconds": self.grace_seconds,
         }
+        if self.owner is not None:
+            given["owner"] = {"system": self.owner.system, "id": self.owner.id}
+        if self.roll_up is not None:
+            given["roll_up"] = self.roll_up.model_dump(mode="json", exclude_defaults=True)
         with refusing(f"job {self.name!r}"):
             changed = Definition.model_validate({**self.config, **given})
         if changed.task is not None and not is_path(changed.task):

@@ -225,7 +225,7 @@ def _place(new: NewJob, job: Job, *, is_ready: bool) -> QueueJob:
         priority=new.priority,
         rank=rank_of(new.priority) if is_ready else None,
         not_before=new.not_before,
-        sweep_id=new.sweep_id,
+        group_id=new.roll_up.job_id if new.group_id is None and new.roll_up is not None else new.group_id,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtable.errors import JobStateError
-from jobtable.jobs.lifecycle.owners import is_of_system
+from jobtable.jobs.lifecycle.owners import owner_of
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, NewJob
 
@@ -33,7 +33,7 @@ def copy_of(job: Job) -> NewJob:
         retry=definition.retry,
         most_interruptions=definition.most_interruptions,
         grace_seconds=definition.grace_seconds,
-        config=definition.model_extra or {},
+        config={name: value for name, value in (definition.model_extra or {}).items() if name != "roll_up"},
     )
 
 
@@ -44,6 +44,6 @@ def why_no_copy(job: Job) -> str | None:
         return definition.problem
     if definition.task is None:
         return "it only groups others, and does nothing itself"
-    if is_of_system(job):
-        return "it is part of something larger, such as a sweep or a journey; start that again"
+    if owner_of(job) is not None:
+        return "it is part of something larger; start that again"
     return None

@@ -1,6 +1,13 @@
 """Album workflows as a system: what the product finds by its entry point."""
 
-from jobtable.system import Command, Listing, NavigationEntry, Service, System
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jobtable.system import Command, Listing, NavigationEntry, Owner, Service, System, current_path
+
+if TYPE_CHECKING:
+    from jobtable.jobs.stored.entities import Job
 
 _HERE = "jobtable.systems.albums"
 
@@ -29,6 +36,8 @@ SYSTEM = System(
     icons={"executions": '<circle cx="12" cy="12" r="8"/><circle cx="12" cy="12" r="2"/><path d="M12 4v3"/>'},
     live=f"{_HERE}.web.live:TOPICS",
     attention=f"{_HERE}.web.attention:waiting_tasks",
+    owner=f"{_HERE}.system:owner_of",
+    thing="execution",
     job_page="/executions/{id}",
     delete_command="executions delete {id}",
     commands={
@@ -42,3 +51,11 @@ SYSTEM = System(
     },
     demo=f"{_HERE}.demo:PART",
 )
+
+
+def owner_of(job: Job, parent: Job | None) -> Owner | None:
+    """Return the execution whose steps a job runs."""
+    task = job.definition.task
+    if not (job.job_type == "album-execution" if task is None else current_path(task).startswith(f"{_HERE}.")):
+        return None
+    return Owner(SYSTEM.name, job.root_job_id or job.job_id, job.definition.params.get("execution_id") or "")

@@ -1,6 +1,13 @@
 """Conversations as a system: what the product finds by its entry point."""
 
-from jobtable.system import Command, Listing, NavigationEntry, Service, System
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jobtable.system import Command, Listing, NavigationEntry, Owner, Service, System, current_path
+
+if TYPE_CHECKING:
+    from jobtable.jobs.stored.entities import Job
 
 _HERE = "jobtable.systems.conversations"
 
@@ -26,6 +33,8 @@ SYSTEM = System(
     web=f"{_HERE}.web",
     navigation=(NavigationEntry("/conversations", "Conversations", "conversations"),),
     icons={"conversations": '<path d="M4 5h12v9H9l-4 3v-3H4z"/><path d="M19 9h1.5v8.5H19v3l-3.5-3H11"/>'},
+    owner=f"{_HERE}.system:owner_of",
+    thing="conversation",
     job_page="/conversations/{id}",
     delete_command="conversations delete {id}",
     commands={"conversations": Command(f"{_HERE}.cli", "Conversations: analyse Polis exports, and compare the runs.")},
@@ -35,3 +44,12 @@ SYSTEM = System(
     },
     demo=f"{_HERE}.demo:PART",
 )
+
+
+def owner_of(job: Job, parent: Job | None) -> Owner | None:
+    """Return the run of an analysis to which a job belongs."""
+    task = job.definition.task
+    if not (job.job_type == "conversation" if task is None else current_path(task).startswith(f"{_HERE}.")):
+        return None
+    conversation_id = (parent or job).job_config.get("conversation_id")
+    return Owner(SYSTEM.name, job.root_job_id or job.job_id, conversation_id or "")

@@ -1,6 +1,13 @@
 """Journeys as a system: what the product finds by its entry point."""
 
-from jobtable.system import Command, Listing, NavigationEntry, Service, System
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jobtable.system import Command, Listing, NavigationEntry, Owner, Service, System, current_path
+
+if TYPE_CHECKING:
+    from jobtable.jobs.stored.entities import Job
 
 _HERE = "jobtable.systems.journeys"
 
@@ -34,9 +41,22 @@ SYSTEM = System(
         '<path d="M7 6h7a4 4 0 0 1 0 8h-4a4 4 0 0 0 0 4h7"/>'
     },
     live=f"{_HERE}.web.pages:TOPICS",
+    owner=f"{_HERE}.system:owner_of",
+    thing="journey",
     job_page="/journeys/{id}",
     delete_command="journeys delete {id}",
     commands={"journeys": Command(f"{_HERE}.cli.commands", "Journeys: create, run, export and import them.")},
     listings={"journey": Listing("journeys list", "journeys")},
     demo=f"{_HERE}.demo:PART",
 )
+
+
+def owner_of(job: Job, parent: Job | None) -> Owner | None:
+    """Return the journey of a job that runs or ends one of its stages."""
+    task = job.definition.task
+    if not (
+        job.job_type in {"journey_stage", "journey_end"} if task is None else current_path(task).startswith(f"{_HERE}.")
+    ):
+        return None
+    journey_id = job.definition.params.get("journey_id")
+    return Owner(SYSTEM.name, journey_id or job.root_job_id or job.job_id, journey_id or "")

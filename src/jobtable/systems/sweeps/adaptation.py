@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.report.reports import final_name
 from jobtable.jobs.stored.entities import Job, JobMetric
 from jobtable.jobs.stored.fields import MOST_URGENT, Status
 from jobtable.systems.sweeps.parameters import Params
 from jobtable.systems.sweeps.samplers import Direction
 from jobtable.systems.sweeps.space import Space
 from jobtable.systems.sweeps.sweep import Sweep
+from jobtable.systems.sweeps.trials import final_name
 
 _NEIGHBOURS = 5
 _MOST_KNOWN = 200
@@ -72,7 +72,7 @@ class Adaptation:
 
     def _waiting(self, sweep_id: str, sweep: Sweep) -> dict[str, Job]:
         places = self._jobs.queries.list_ready(sweep.queue, limit=_MOST_WAITING)
-        ids = [place.job_id for place in places if place.sweep_id == sweep_id]
+        ids = [place.job_id for place in places if place.group_id == sweep_id]
         found = self._jobs.store.batch_get(Job.key(job_id=job_id) for job_id in ids)
         return {
             job.job_id: job

@@ -14,7 +14,6 @@ from itertools import takewhile
 
 from jobtable.errors import JobStateError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.report.reports import final_name
 from jobtable.jobs.stored.entities import Job, JobDependency
 from jobtable.jobs.stored.fields import Status
 from jobtable.model import unchanged
@@ -24,6 +23,7 @@ from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.planner import planning_id, planning_job_id
 from jobtable.systems.sweeps.samplers import Grid
 from jobtable.systems.sweeps.sweep import Sweep, get_parent, sweep_of
+from jobtable.systems.sweeps.trials import final_name
 
 
 class Extension:

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from jobtable.errors import JobStateError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.report.reports import final_name
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import MOST_URGENT, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
@@ -22,7 +21,7 @@ from jobtable.systems.sweeps.parameters import Params
 from jobtable.systems.sweeps.samplers import EndedTrial, Ending, Proposal, TrialRequest
 from jobtable.systems.sweeps.stoppers import cutoffs
 from jobtable.systems.sweeps.sweep import PLANNING, TRAINING, Sweep, sweep_of
-from jobtable.systems.sweeps.trials import TrialConfig, config_of, find_rungs, recorded_at, trial_id
+from jobtable.systems.sweeps.trials import TrialConfig, config_of, final_name, find_rungs, recorded_at, trial_id
 
 RUN_TRIAL = "jobtable.systems.sweeps.running:run_trial"
 RUN_INLINE_TRIAL = "jobtable.systems.sweeps.running:run_inline_trial"
@@ -63,7 +62,7 @@ def new_planning(sweep_id: str, user: str, sweep: Sweep, generation: int) -> New
         depends_on=tuple(
             DependsOn(trial_id(sweep_id, number), "generation", EdgeCondition.FINISHED) for number in earlier
         ),
-        sweep_id=sweep_id,
+        group_id=sweep_id,
     )
 
 
@@ -202,5 +201,5 @@ def _new_trial(parent: Job, sweep: Sweep, config: TrialConfig, params: Params, r
             "sweep": config.model_dump(mode="json", exclude_defaults=True),
             **({} if sweep.metrics_ttl_seconds is None else {"metrics_ttl_seconds": sweep.metrics_ttl_seconds}),
         },
-        sweep_id=parent.job_id,
+        group_id=parent.job_id,
     )

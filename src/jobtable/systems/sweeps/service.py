@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from jobtable.errors import ConflictError, JobStateError, ValueRefusedError, missing
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.group_progress import GroupProgress
-from jobtable.jobs.report.reports import final_name, refuse_unstorable
+from jobtable.jobs.report.reports import refuse_unstorable
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobMetric
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob, ParentWaits
@@ -20,7 +20,7 @@ from jobtable.systems.sweeps.extension import Extension
 from jobtable.systems.sweeps.parameters import MOST_POINTS, Params
 from jobtable.systems.sweeps.planner import new_planning, planning_id
 from jobtable.systems.sweeps.sweep import PLANNING, SWEEP, TRAINING, Sweep, get_parent, sweep_of
-from jobtable.systems.sweeps.trials import LAST_RUNG, config_of, rung_name, stopped_name, trial_id
+from jobtable.systems.sweeps.trials import LAST_RUNG, config_of, final_name, rung_name, stopped_name, trial_id
 
 _READ_AT_ONCE = 100
 
@@ -302,7 +302,7 @@ def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
         user=user,
         priority=sweep.priority,
         config=sweep.job_config(),
-        sweep_id=sweep_id,
+        group_id=sweep_id,
     )
 
 
@@ -315,7 +315,7 @@ def _new_planning_group(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
         user=user,
         parent_job_id=sweep_id,
         parent_waits=ParentWaits(PLANNING),
-        sweep_id=sweep_id,
+        group_id=sweep_id,
     )
 
 

@@ -1,6 +1,13 @@
 """Sweeps as a system: what the product finds by its entry point."""
 
-from jobtable.system import Command, Listing, NavigationEntry, Service, System
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jobtable.system import Command, Listing, NavigationEntry, Owner, Service, System, current_path
+
+if TYPE_CHECKING:
+    from jobtable.jobs.stored.entities import Job
 
 _HERE = "jobtable.systems.sweeps"
 
@@ -11,6 +18,7 @@ SYSTEM = System(
     extra="sweeps",
     needs=("optuna", "cmaes", "scipy", "yaml"),
     entities=(f"{_HERE}.entities",),
+    patterns=(f"{_HERE}.queries",),
     services=(Service(f"{_HERE}.service:Sweeps", remote=f"{_HERE}.remote:ServerSweeps"),),
     tasks=(f"{_HERE}.running",),
     desks={f"{_HERE}.desk:SweepDesk": f"{_HERE}.remote:ServerSweepDesk"},
@@ -28,6 +36,9 @@ SYSTEM = System(
         "sweeps": '<path d="M4 19V5M4 19h16"/><circle cx="9" cy="14" r="1.4"/><circle cx="13" cy="8" r="1.4"/>'
         '<circle cx="18" cy="11" r="1.4"/>'
     },
+    owner=f"{_HERE}.system:owner_of",
+    roll_ups={"sweep": f"{_HERE}.trials:roll_up_of"},
+    thing="sweep",
     job_page="/sweeps/{id}",
     commands={
         "sweeps": Command(
@@ -37,3 +48,12 @@ SYSTEM = System(
     listings={"sweep": Listing("sweeps list", "sweeps")},
     demo=f"{_HERE}.demo.part:PART",
 )
+
+
+def owner_of(job: Job, parent: Job | None) -> Owner | None:
+    """Return the sweep of a job that groups, plans or runs its trials."""
+    task = job.definition.task
+    if not (job.job_type in {"sweep", "planning"} if task is None else current_path(task).startswith(f"{_HERE}.")):
+        return None
+    is_part = job.definition.is_group or job.root_job_id is not None
+    return Owner(SYSTEM.name, job.root_job_id or job.job_id, None if is_part else "")

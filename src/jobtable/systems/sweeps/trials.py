@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from jobtable.errors import TransactionFailedError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease, check_lease
 from jobtable.jobs.stored.entities import Job, JobMetric
+from jobtable.jobs.submit.definition import RollUp
 from jobtable.model import Timestamp
 from jobtable.store import Store
 
@@ -81,6 +82,25 @@ def recorded_at(created_at: datetime, number: int) -> datetime:
 def stopped_name(objective: str) -> str:
     """The metric that holds the last values of trials that a stopper ended."""
     return f"{objective}.stopped"
+
+
+def final_name(objective: str) -> str:
+    """The metric that holds the objectives of the trials that ran to their end."""
+    return f"{objective}.final"
+
+
+def roll_up_of(member: object) -> RollUp | None:
+    """Return what is recorded of a trial under its sweep: each report of the objective, and its final value."""
+    if not isinstance(member, Mapping) or "sweep_id" not in member:
+        return None
+    objective, at = member.get("objective"), member.get("recorded_at")
+    return RollUp(
+        job_id=member["sweep_id"],
+        metrics=() if objective is None else (objective,),
+        results={} if objective is None or at is None else {objective: final_name(objective)},
+        recorded_at=at,
+        ttl_seconds=member.get("metrics_ttl_seconds"),
+    )
 
 
 def rung_name(objective: str, rung: int) -> str:

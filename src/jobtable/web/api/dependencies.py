@@ -1,4 +1,4 @@
-"""Dependencies between jobs, and what sweeps ask of them."""
+"""Dependencies between jobs, and the metrics that children roll up."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def list_dependencies(job_id: JobId, queries: TheQueries, paging: Paging) -> Pag
 @router.get("/jobs/{job_id}/dependents")
 @allow(READ)
 def list_dependents(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
-    """What waits for a job; of a sweep: its children."""
+    """The dependencies of other jobs on this one; of a group, those of its children."""
     return paging.page(queries.list_dependents(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/unfinished-children")
 @allow(READ)
 def list_unfinished_children(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
-    """The children of a sweep that are not COMPLETED. Each page looks at as many children as it may have at most."""
+    """The dependents of a job that are not COMPLETED. A page reads at most as many jobs as it may list."""
     children = paging.page(queries.list_dependents(job_id), under=partial(queries.get_job, job_id))
     return PageOf.model_construct(items=list(queries.find_unfinished(children.items)), cursor=children.cursor)
 
@@ -50,7 +50,7 @@ def list_unfinished_children(job_id: JobId, queries: TheQueries, paging: Paging)
 def find_best_metric(
     job_id: JobId, metric_name: MetricName, queries: TheQueries, highest: bool = False
 ) -> JobMetric | None:
-    """The lowest (or highest) value of a metric over a sweep, with the child that reported it; null without one."""
+    """The lowest (or highest) value of a metric that is rolled up under a job, with the child's id; or null."""
     best = queries.find_best_metric(job_id, metric_name, highest=highest)
     if best is None:
         queries.get_job(job_id)
@@ -62,7 +62,7 @@ def find_best_metric(
 def list_reports_of_epoch(
     job_id: JobId, metric_name: MetricName, epoch: int, queries: TheQueries, paging: Paging
 ) -> PageOf[JobMetric]:
-    """What the children of a sweep reported of a metric after an epoch, oldest first."""
+    """The values of a metric under a job after an epoch, oldest first."""
     return paging.page(
         queries.list_reports_of_epoch(job_id, metric_name, epoch), under=partial(queries.get_job, job_id)
     )

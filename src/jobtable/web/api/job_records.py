@@ -102,7 +102,7 @@ def list_log_texts(job_id: JobId, store: TheStore, queries: TheQueries, paging: 
 @router.get("/jobs/{job_id}/metrics")
 @allow(READ)
 def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging, since: Instant | None = None) -> PageOf[JobMetric]:
-    """All metrics of a job, or of a sweep's children, by name and then by time; those behind `since`."""
+    """The metrics under a job, its own or rolled up, by name and then by time; those after `since`."""
     return paging.page(queries.list_metrics(job_id, since=since), under=partial(queries.get_job, job_id))
 
 

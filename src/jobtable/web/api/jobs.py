@@ -16,7 +16,8 @@ from jobtable.jobs.read.timing import Timing
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Priority, Status
-from jobtable.jobs.submit.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy
+from jobtable.jobs.submit.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy, RollUp
+from jobtable.system import Owner
 from jobtable.web.api.parts import Body, Id, Name, Written, api_router, with_kind
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, allow
@@ -56,7 +57,9 @@ class NewJobBody(Body):
     config: dict[str, Any] = Field({}, description="More members of the job's configuration.")
     depends_on: list[DependsOn] = Field([], max_length=40)
     parent_waits: ParentWaits | None = None
-    sweep_id: Name | None = None
+    owner: Owner | None = None
+    roll_up: RollUp | None = None
+    group_id: Name | None = None
     not_before: datetime | None = None
 
     def new_job(self, user: str) -> NewJob:

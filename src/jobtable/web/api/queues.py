@@ -101,12 +101,12 @@ def list_jobs_of_queue(
     queue_name: QueueName,
     queries: TheQueries,
     paging: Paging,
-    sweep_id: Annotated[str | None, Query(min_length=1, description="Of this sweep only.")] = None,
+    group_id: Annotated[str | None, Query(min_length=1, description="Only the jobs of this group.")] = None,
 ) -> PageOf[QueueJob]:
     """The jobs in a queue, from their submission to their end, in no order."""
     found = queries.list_jobs_of_queue(queue_name)
-    if sweep_id is not None:
-        found = queries.list_queued_of_sweep(queue_name, sweep_id)
+    if group_id is not None:
+        found = queries.list_queued_of_group(queue_name, group_id)
     return paging.page(found, under=partial(queries.get_queue, queue_name))
 
 

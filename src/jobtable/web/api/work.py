@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.buffer import RecordBuffer
 from jobtable.jobs.report.log_lines import log_line
-from jobtable.jobs.report.reports import ReportRules
+from jobtable.jobs.report.reports import ReportRules, expiry_of
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobLog, JobMetric
 from jobtable.jobs.stored.fields import LogLevel
 from jobtable.web.api.parts import Body, Id, Written, api_router
@@ -227,7 +226,7 @@ def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
 def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
     """Store lines that the job has logged, in their order."""
     lease = held_lease(jobs, job_id, body)
-    now, expiry = jobs.clock.now(), _expiry(jobs, ReportRules.of(lease.job).logs_ttl_seconds)
+    now, expiry = jobs.clock.now(), expiry_of(ReportRules.of(lease.job).logs_ttl_seconds, jobs.clock.seconds())
     return _write(
         jobs,
         job_id,
@@ -249,22 +248,16 @@ def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
 @creation.post("/jobs/{job_id}/metrics")
 @allow(WORK)
 def add_metrics(job_id: JobId, body: MetricsBody, jobs: TheJobs) -> Written:
-    """Store values that the job has measured; the objective of a sweep's trial under the sweep as well."""
+    """Store values that the job has measured, also under the job that its roll-up rule names."""
     rules = ReportRules.of(held_lease(jobs, job_id, body).job)
-    now, expiry = jobs.clock.now(), _expiry(jobs, rules.metrics_ttl_seconds)
+    now, expiry = jobs.clock.now(), expiry_of(rules.metrics_ttl_seconds, jobs.clock.seconds())
     values = [{**each.model_dump(), "timestamp": each.timestamp or now} for each in body.metrics]
     metrics = [JobMetric(job_id=job_id, time_to_live=expiry, **value) for value in values]
     written = _write(jobs, job_id, metrics)
-    if rules.sweep_id is not None:
-        told = [metric for metric in metrics if metric.metric_name == rules.objective]
-        expiry = _expiry(jobs, rules.sweep_metrics_ttl_seconds)
-        copies = [metric.replace(job_id=rules.sweep_id, child_job_id=job_id, time_to_live=expiry) for metric in told]
-        _write(jobs, rules.sweep_id, copies)
+    if rules.roll_up is not None:
+        seconds = jobs.clock.seconds()
+        _write(jobs, rules.roll_up.job_id, [copy for metric in metrics for copy in rules.copies(metric, seconds)])
     return written
-
-
-def _expiry(jobs: Jobs, seconds: float | None) -> int | None:
-    return None if seconds is None else math.ceil(jobs.clock.seconds() + seconds)
 
 
 def _write(jobs: Jobs, job_id: str, records: Sequence[JobLog | JobMetric]) -> Written:

@@ -21,7 +21,7 @@ from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
-from jobtable.web.pages.owners import owner_of
+from jobtable.web.pages.owners import owner_link
 from jobtable.web.pages.queues import known_workers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -113,7 +113,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
     lines, has_earlier_lines = _last_lines(queries, job_id)
     groups = read_group_progress(store, [job, *children.items])
     parent = store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None
-    owner = owner_of(job, parent)
+    owner = owner_link(job, parent)
     return render(
         request,
         "job.html",

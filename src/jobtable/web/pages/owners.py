@@ -1,38 +1,29 @@
-"""Where a job that a system has made is shown as what it is: a trial of a sweep, a stage of a journey."""
+"""Where a job that belongs to something of a system is shown as part of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jobtable.jobs.lifecycle.owners import is_of_system
+from jobtable.jobs.lifecycle.owners import owner_of
 from jobtable.jobs.stored.entities import Job
+from jobtable.system import system_named
 
 
 @dataclass(frozen=True)
-class Owner:
-    """What a job is part of."""
+class OwnerLink:
+    """The page of what a job belongs to."""
 
     name: str
     path: str
 
 
-def owner_of(job: Job, parent: Job | None) -> Owner | None:
-    """What a job, which stands under that parent, is part of; None for a job that stands for itself."""
-    definition = job.definition
-    if job.job_type in {"sweep", "planning"} and definition.is_group:
-        return _owner("sweep", job.root_job_id or job.job_id)
-    if not is_of_system(job):
+def owner_link(job: Job, parent: Job | None) -> OwnerLink | None:
+    """Return the page of what a job under that parent belongs to; None for a job that stands alone."""
+    owner = owner_of(job, parent)
+    system = None if owner is None else system_named(owner.system)
+    if owner is None or system is None or system.job_page is None:
         return None
-    if (definition.task or "").startswith("jobtable.systems.sweeps."):
-        return _owner("sweep", job.root_job_id)
-    run = (parent or job).job_config
-    return (
-        _owner("journey", definition.params.get("journey_id"))
-        or _owner("execution", definition.params.get("execution_id"))
-        or _owner("conversation", run.get("conversation_id"))
-    )
-
-
-def _owner(kind: str, owner_id: object) -> Owner | None:
-    return Owner(f"{kind} {owner_id}", f"/{kind}s/{quote(str(owner_id), safe='')}") if owner_id else None
+    page_id = owner.id if owner.page_id is None else owner.page_id
+    path = system.job_page.format(id=quote(page_id, safe=""))
+    return OwnerLink(f"{system.thing or system.title} {page_id}", path) if page_id else None

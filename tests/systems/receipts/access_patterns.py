@@ -116,8 +116,8 @@ WORLD = World(
     tables=(main,),
     items=items,
     questions={
-        (_SEED, "Everything under an image"): Question(_image, [1, 2, 4, 2, 4, 2, 6]),
-        (_SEED, "Everything under a receipt"): Question(_receipt, [1, 2, 4, 2, 6, "Shop"]),
+        (_SEED, "Get an image with everything under it"): Question(_image, [1, 2, 4, 2, 4, 2, 6]),
+        (_SEED, "Get a receipt with everything under it"): Question(_receipt, [1, 2, 4, 2, 6, "Shop"]),
         (_SEED, "List all images"): Question(
             lambda s: sorted(i.image_id for i in OcrService(s).list_images()), ["A", "B"]
         ),
@@ -142,11 +142,11 @@ WORLD = World(
         (_SEED, "List the letters of a word of a receipt"): Question(
             lambda s: [e.letter_id for e in OcrService(s).list_letters_of_receipt("A", 1, 1, 2)], [1, 2]
         ),
-        (_SEED, "An image with its lines, receipts and fields"): Question(
+        (_SEED, "List an image with its lines, receipts and fields"): Question(
             lambda s: [type(e).__name__ for e in OcrService(s).list_outline("A")],
             ["Image", "Line", "Receipt", "ReceiptField"],
         ),
-        (_SEED, "The receipts of an image with their words"): Question(
+        (_SEED, "List the receipts of an image with their words"): Question(
             lambda s: [type(e).__name__ for e in OcrService(s).list_receipts_with_words("B")],
             ["Receipt", "ReceiptWord", "ReceiptWord"],
         ),
@@ -191,14 +191,14 @@ WORLD = World(
         (_SEED, "List the labels of a target"): Question(
             lambda s: [e.label for e in LabelHygieneService(s).list_by_target("currency")], ["TOTAL"]
         ),
-        (_SEED, "A label with its description and words"): Question(
+        (_SEED, "Get a label with its words and description"): Question(
             lambda s: [type(e).__name__ for e in LabelHygieneService(s).list_under_label("TOTAL")],
             ["ReceiptWordLabel", "ReceiptWordLabel", "LabelMetadata"],
         ),
-        (_SEED, "List the findings of an id"): Question(
+        (_SEED, "List the findings under an id"): Question(
             lambda s: [e.alias for e in LabelHygieneService(s).list_by_id("SUM")], ["SUM"]
         ),
-        (_SEED, "List what an alias stands for"): Question(
+        (_SEED, "List the findings about an alias"): Question(
             lambda s: [e.canonical_label for e in LabelHygieneService(s).list_by_alias("SUM")], ["TOTAL"]
         ),
         (_SEED, "List the aliases of a label"): Question(
@@ -207,13 +207,13 @@ WORLD = World(
         (_SEED, "Get a cached place"): Question(
             lambda s: [p.place_id for p in [PlacesService(s).find("PHONE", "a")] if p], ["P"]
         ),
-        (_SEED, "List what is cached of a place"): Question(
+        (_SEED, "List the cached answers for a place"): Question(
             lambda s: sorted(e.search_value for e in PlacesService(s).list_by_place("P")), ["a", "b"]
         ),
-        (_SEED, "List the cached places of a search type"): Question(
+        (_SEED, "List the cached answers of a search type"): Question(
             lambda s: [e.search_value for e in PlacesService(s).list_by_type("PHONE")], ["a", "b"]
         ),
-        (_SEED, "List the least recently used places"): Question(
+        (_SEED, "List the least recently used answers"): Question(
             lambda s: [e.search_value for e in PlacesService(s).list_least_recently_used()], ["b", "a"]
         ),
         (_SEED, "Get a batch"): Question(lambda s: [BatchService(s).get("C").batch_type], ["COMPLETION"]),

@@ -89,7 +89,7 @@ WORLD = World(
         (_SEED, "List all images"): Question(
             lambda s: [e.image_id for e in LegacyService(s).list_images()], [_FIRST, _SECOND]
         ),
-        (_SEED, "Everything under an image"): Question(
+        (_SEED, "Get an image with everything under it"): Question(
             lambda s: [type(e).__name__ for e in LegacyService(s).list_under_image(_FIRST)][:4],
             ["Image", "Line", "Word", "Letter"],
         ),
@@ -102,63 +102,63 @@ WORLD = World(
         (_SEED, "List the words of all receipts"): Question(
             lambda s: [e.word_id for e in LegacyService(s).list_all_receipt_words()], [1, 2, 1, 2]
         ),
-        (_SEED, "What GPT was asked about a word's tag"): Question(_answers, ["FOOD", "yes"]),
-        (_SEED, "All information about a job"): Question(
+        (_SEED, "List what GPT was asked about a word's tag"): Question(_answers, ["FOOD", "yes"]),
+        (_SEED, "Get all information about a job"): Question(
             lambda s: [type(e).__name__ for e in LegacyJobQueries(s).list_under_job(_JOB)],
             ["JobCheckpoint"] * 2 + ["Job"] + ["JobLog"] * 2 + ["JobMetric"] * 2 + ["JobResource"] + ["JobStatus"] * 3,
         ),
-        (_SEED, "Jobs by status"): Question(
+        (_SEED, "List jobs by status"): Question(
             lambda s: sorted(e.job_id for e in LegacyJobQueries(s).list_jobs_by_status("COMPLETED")), [_JOB, _OTHER]
         ),
-        (_SEED, "Jobs by user"): Question(
+        (_SEED, "List jobs by user"): Question(
             lambda s: sorted(e.job_id for e in LegacyJobQueries(s).list_jobs_by_user("ada")), [_JOB, _OTHER]
         ),
-        (_SEED, "The status history of a job"): Question(
+        (_SEED, "List the status history of a job"): Question(
             lambda s: [e.status for e in LegacyJobQueries(s).list_statuses(_JOB)], ["PENDING", "RUNNING", "COMPLETED"]
         ),
-        (_SEED, "The resources of a job"): Question(
+        (_SEED, "List the resources of a job"): Question(
             lambda s: [e.resource_id for e in LegacyJobQueries(s).list_resources(_JOB)], ["gpu-0"]
         ),
-        (_SEED, "The jobs of a resource"): Question(
+        (_SEED, "List the jobs of a resource"): Question(
             lambda s: [e.job_id for e in LegacyJobQueries(s).list_uses_of_resource("gpu-0")], [_JOB]
         ),
-        (_SEED, "The checkpoints of a job"): Question(
+        (_SEED, "List the checkpoints of a job"): Question(
             lambda s: [e.step for e in LegacyJobQueries(s).list_checkpoints(_JOB)], [1, 2]
         ),
-        (_SEED, "The logs of a job"): Question(
+        (_SEED, "List the logs of a job"): Question(
             lambda s: [e.message for e in LegacyJobQueries(s).list_logs(_JOB)], ["line 1", "line 2"]
         ),
-        (_SEED, "Queues of a job"): Question(
+        (_SEED, "List the queues of a job"): Question(
             lambda s: [e.queue_name for e in LegacyJobQueries(s).list_queues_of_job(_JOB)], ["gpu"]
         ),
-        (_SEED, "All queues"): Question(
+        (_SEED, "List all queues"): Question(
             lambda s: [e.queue_name for e in LegacyJobQueries(s).list_queues()], ["cpu", "gpu"]
         ),
-        (_SEED, "The most recent status update of a job"): Question(
+        (_SEED, "Get the most recent status update of a job"): Question(
             lambda s: [e.status for e in [LegacyJobQueries(s).find_latest_status(_JOB)] if e], ["COMPLETED"]
         ),
-        (_SEED, "The metrics of a job since a time"): Question(
+        (_SEED, "List the metrics of a job since a time"): Question(
             lambda s: [e.value for e in LegacyJobQueries(s).list_metrics_since(_JOB, "loss", NOON)], [0.5]
         ),
-        (_SEED, "The values of a metric over all jobs"): Question(
+        (_SEED, "List the values of a metric of all jobs"): Question(
             lambda s: sorted(e.value for e in LegacyJobQueries(s).list_metric("loss")), [0.0, 1 / 7, 0.5]
         ),
-        (_SEED, "What a job depends on"): Question(
+        (_SEED, "List the dependencies of a job"): Question(
             lambda s: [e.dependency_job_id for e in LegacyJobQueries(s).list_dependencies(_OTHER)], [_JOB]
         ),
-        (_SEED, "What depends on a job"): Question(
+        (_SEED, "List the dependents of a job"): Question(
             lambda s: [e.job_id for e in LegacyJobQueries(s).list_dependents(_JOB)], [_OTHER]
         ),
-        (_SEED, "Instances by status"): Question(
+        (_SEED, "List instances by status"): Question(
             lambda s: [e.instance_id for e in LegacyJobQueries(s).list_instances_by_status("RUNNING")], ["I"]
         ),
-        (_SEED, "Jobs of an instance"): Question(
+        (_SEED, "List the jobs of an instance"): Question(
             lambda s: [e.job_id for e in LegacyJobQueries(s).list_jobs_of_instance("I")], [_JOB]
         ),
-        (_SEED, "Instances of a job"): Question(
+        (_SEED, "List the instances of a job"): Question(
             lambda s: [e.instance_id for e in LegacyJobQueries(s).list_instances_of_job(_JOB)], ["I"]
         ),
-        (_SEED, "Jobs of a queue"): Question(
+        (_SEED, "List the jobs of a queue"): Question(
             lambda s: [e.job_id for e in LegacyJobQueries(s).list_jobs_of_queue("gpu")], [_JOB, _OTHER]
         ),
     },

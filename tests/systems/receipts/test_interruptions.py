@@ -22,8 +22,8 @@ from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import BatchSummary, Image, ReceiptChatGPTValidation
 from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
 from jobtable.systems.receipts.legacy.entities import legacy
+from jobtable.systems.receipts.legacy.migration import Migration
 from jobtable.systems.receipts.legacy.service import LegacyService
-from jobtable.systems.receipts.migration import Migration
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.validation import ValidationService
 

@@ -27,7 +27,7 @@ from jobtable.systems.receipts.legacy.entities import JobMetric as LegacyMetric
 from jobtable.systems.receipts.legacy.entities import Queue as LegacyQueue
 from jobtable.systems.receipts.legacy.entities import QueueJob as LegacyQueueJob
 from jobtable.systems.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
-from jobtable.systems.receipts.migration import Checkpoint, Migration, migrations
+from jobtable.systems.receipts.legacy.migration import Migration, MigrationCheckpoint, migrations
 from jobtable.systems.receipts.ocr import OcrService
 
 _REPOSITORY = Path(__file__).parents[3]
@@ -139,9 +139,9 @@ def test_items_of_another_make_are_read_or_reported(store: Store) -> None:
         "OTHER": (0, 1),
     }
     assert {reason: problem.count for reason, problem in report.problems.items()} == {
-        "it does not have the shape of its kind": 2,
-        "its kind is unknown": 2,
-        "the main table refuses one of its values": 1,
+        "the item does not have the shape of its kind": 2,
+        "the kind of the item is unknown": 2,
+        "the main table rejects one of its values": 1,
     }
 
 
@@ -152,7 +152,7 @@ def test_a_tag_without_an_item_is_reported(store: Store) -> None:
     report = Migration(store, store).run()
     assert report.kinds["RECEIPT_WORD"].migrated == 1
     (problem,) = report.problems.values()
-    assert "no item of its own" in problem.reason
+    assert "no tag item" in problem.reason
     assert problem.examples == ["IMAGE#a RECEIPT#00001#LINE#00001#WORD#00001"]
 
 
@@ -187,7 +187,7 @@ def test_jobs_that_wait_run_and_leave_their_queue_after_the_migration(store: Sto
     assert list(jobs.queries.list_jobs_of_queue("cpu")) == []
     store.delete(LegacyJob.key(job_id="cancelled"))
     again = Migration(store, store).run()
-    assert again.problems["its job has gone on in the main table since an earlier run"].examples == [
+    assert again.problems["its job has changed in the main table since an earlier run"].examples == [
         "QUEUE#gpu JOB#runs"
     ]
     assert [queue.job_count for queue in jobs.queries.list_queues()] == [0, 0]
@@ -205,13 +205,13 @@ def test_jobs_that_no_worker_will_take_are_reported(store: Store) -> None:
     store.put(LegacyQueueJob(queue_name="cpu", job_id="gone", enqueued_at=NOON))
     report = Migration(store, store).run()
     assert {problem.reason: problem.examples for problem in report.problems.values()} == {
-        "it waits, but is in no queue, so no worker takes it": ["JOB#nowhere JOB"],
-        "its job is in another queue too, and the main table has one for each job": ["QUEUE#gpu JOB#twice"],
-        "the configuration of its job names no task, so no worker takes it": ["QUEUE#cpu JOB#idle"],
-        "its job waits for others in the legacy table, so no worker takes it until it is retried": [
+        "it waits but is in no queue, so no worker claims it": ["JOB#nowhere JOB"],
+        "its job is also in another queue, and the main table has one per job": ["QUEUE#gpu JOB#twice"],
+        "the configuration of its job names no task, so no worker claims it": ["QUEUE#cpu JOB#idle"],
+        "its job has dependencies in the legacy table, so no worker claims it until it is retried": [
             "QUEUE#cpu JOB#behind"
         ],
-        "the job that is in the queue is not there": ["QUEUE#cpu JOB#gone"],
+        "the job of the queue entry does not exist": ["QUEUE#cpu JOB#gone"],
     }
     assert [place.job_id for place in jobs.queries.list_ready("cpu")] == ["twice"]
     jobs.cancel("behind")
@@ -231,7 +231,7 @@ def test_a_migration_that_is_killed_is_finished_by_the_next(tmp_path: Path) -> N
         expected = items_of(store, main)
     reached = _kill_in_the_middle(path, after_items=4_000)
     with open_store(path) as store:
-        checkpoint = store.get(Checkpoint.key(name="receipts-001-to-000"))
+        checkpoint = store.get(MigrationCheckpoint.key(name="receipts-001-to-000"))
         assert not checkpoint.finished
         assert sum(tally.read for tally in checkpoint.kinds.values()) >= reached
         pages = []

@@ -17,7 +17,7 @@ from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Backend, Item, Request, Response, Store
 from jobtable.systems.receipts.entities import Image, ReceiptField, ReceiptMetadata, ReceiptWord, ReceiptWordLabel, Word
 from jobtable.systems.receipts.labels import LabelService
-from jobtable.systems.receipts.ocr import OcrResult, OcrService, Stored
+from jobtable.systems.receipts.ocr import OcrResult, OcrService, StoredResult
 
 OTHER: Item = {"PK": {"S": "IMAGE#a"}, "SK": {"S": "RECEIPT#00002#RATING"}, "stars": {"N": "5"}}
 """Of a kind that this package does not know."""
@@ -45,7 +45,7 @@ def test_a_result_is_stored_and_read_as_a_whole(store: Store) -> None:
     service, result, seen = OcrService(store), ocr_result("a", receipts=2), list[tuple[int, int]]()
     stored = service.store(result, lambda done, total: seen.append((done, total)))
     total = 1 + 3 * (2 + 4 + 12) + 2
-    assert stored == Stored(total, 0)
+    assert stored == StoredResult(total, 0)
     assert seen[-1] == (total, total)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     contents = service.read_image("a")
@@ -64,7 +64,7 @@ def test_an_image_id_may_have_the_characters_that_keys_escape(store: Store, imag
     service.store(result)
     assert service.store(result).written == 0
     assert service.read_image(image_id).words == result.words
-    with pytest.raises(ValueRefusedError, match="is not of image"):
+    with pytest.raises(ValueRefusedError, match="does not belong to image"):
         service.store(OcrResult(image=result.image, lines=ocr_result("b").lines))
 
 
@@ -80,7 +80,7 @@ def test_a_killed_call_is_completed_by_the_next(store: Store, writes: int) -> No
     again = service.store(result)
     assert again.already_there == min(90 * max(0, writes - 1), total)  # behind the mark that it has begun
     assert again.written + again.already_there == total + 1
-    assert service.store(result) == Stored(0, total + 1)
+    assert service.store(result) == StoredResult(0, total + 1)
     assert service.read_image("a").letters == result.letters
 
 
@@ -104,7 +104,9 @@ def test_a_new_result_takes_the_place_of_the_old_one(store: Store) -> None:
     seen = list[tuple[int, int]]()
     count_of_old, count_of_new, outdated_findings = (1 + 3 * (3 + 6 + 18) + 2), (1 + 2 * (1 + 1 + 3) + 1), 5
     removed = count_of_old - count_of_new + outdated_findings
-    assert service.store(new, lambda done, total: seen.append((done, total))) == Stored(1, count_of_new - 1, removed)
+    assert service.store(new, lambda done, total: seen.append((done, total))) == StoredResult(
+        1, count_of_new - 1, removed
+    )
     assert seen[-1] == (count_of_new + removed, count_of_new + removed)
     contents = service.read_image("a")
     assert (contents.lines, contents.words, contents.letters) == (new.lines, new.words, new.letters)
@@ -115,7 +117,7 @@ def test_a_new_result_takes_the_place_of_the_old_one(store: Store) -> None:
     assert receipt.metadata is not None
     assert [field.receipt_id for field in LabelService(store).list_by_field("DATE")] == [1]
     assert [other._undeclared for other in contents.others] == [OTHER]
-    assert service.store(new) == Stored(0, count_of_new)
+    assert service.store(new) == StoredResult(0, count_of_new)
     assert service.store(old).removed == 0
 
 
@@ -166,9 +168,9 @@ def test_a_result_that_does_not_hang_together_is_refused(store: Store) -> None:
     of_another = Word(image_id="b", line_id=1, word_id=9, text="x", **PLACED)
     without_line = Word(image_id="a", line_id=9, word_id=1, text="x", **PLACED)
     for words, reason in (
-        ([of_another], "is not of image a"),
-        ([without_line], "is given without its LINE#00009"),
-        ([*good.words, good.words[0]], "stands twice"),
+        ([of_another], "does not belong to image a"),
+        ([without_line], "is in the result without its LINE#00009"),
+        ([*good.words, good.words[0]], "in the result of image a twice"),
     ):
         with pytest.raises(ValueRefusedError, match=reason):
             service.store(OcrResult(image=good.image, lines=good.lines, words=words))
@@ -242,7 +244,7 @@ def test_images_with_a_hundred_words_and_five_hundred_letters(tmp_path: Path) ->
     with Store(EmbeddedBackend(tmp_path / "images.db")) as store:
         store.tables.create(main)
         for result in results:
-            assert OcrService(store).store(result) == Stored(611, 0)
+            assert OcrService(store).store(result) == StoredResult(611, 0)
     with Store(EmbeddedBackend(tmp_path / "images.db")) as store:
         for result in results:
             contents = OcrService(store).read_image(result.image.image_id)

@@ -218,7 +218,7 @@ def test_a_second_pass_revises_the_summary(store: Store) -> None:
     revised = service.second_pass(second)
     assert (revised.overall_status, revised.overall_reasoning) == ("VALID", "ok")
     assert service.second_pass(second) == revised
-    with pytest.raises(AlreadyExistsError, match="another second pass of 2025-03-14T12:00:00"):
+    with pytest.raises(AlreadyExistsError, match="another second pass at 2025-03-14T12:00:00"):
         service.second_pass(second.replace(revised_status="INVALID"))
     assert service.get_summary("a", 1) == revised
     store.put(
@@ -248,7 +248,7 @@ def test_a_validation_is_deleted_whole_and_begins_anew(store: Store) -> None:
     assert dies_after(store, MemoryObjectStore(), 2, lambda dying, _: ValidationService(dying).delete("a", 1))
     with pytest.raises(AlreadyExistsError):
         service.start("a", 1, version="2")
-    with pytest.raises(ConflictError, match="of image a, receipt 1 is being deleted: delete it again, to the end"):
+    with pytest.raises(ConflictError, match="of image a, receipt 1 is being deleted; repeat the deletion"):
         service.add_findings("a", 1, "date", [SUCCESS])
     assert service.delete("a", 1) == 1
     assert analyses.list_of_receipt("a", 1) == [structure]

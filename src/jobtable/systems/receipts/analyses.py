@@ -1,4 +1,4 @@
-"""The analyses of receipts: stored under their receipt, found by kind and time."""
+"""The analyses of receipts: stored under their receipt, listed by kind and time."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ Timed = TypeVar(
 
 
 class AnalysisService:
-    """Label, structure and line-item analyses, at most one of each for a receipt; validations in order of time."""
+    """Label, structure and line-item analyses, at most one of each per receipt; also lists validations by time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def keep(self, analysis: ReceiptLabelAnalysis | ReceiptStructureAnalysis | ReceiptLineItemAnalysis) -> None:
-        """Store an analysis, in place of an older one of its kind."""
+    def keep(self, analysis: A) -> A:
+        """Store an analysis and replace an older one of its kind."""
         self._store.put(analysis)
+        return analysis
 
     @access_pattern("Get an analysis of a receipt")
     def get(self, kind: type[A], image_id: str, receipt_id: int) -> A:
-        """A receipt's analysis of a kind, or NotFoundError."""
+        """Return a receipt's analysis of a kind, or raise NotFoundError."""
         return self._store.get(kind.key(image_id=image_id, receipt_id=receipt_id))
 
     @access_pattern("List analyses of a kind by time", index="GSI1")
@@ -55,12 +56,12 @@ class AnalysisService:
         before: datetime | None = None,
         newest_first: bool = False,
     ) -> Query[Timed]:
-        """The analyses of a kind, or the parts of validations, of all receipts, in order of time."""
+        """List the analyses of a kind, or the parts of validations, of all receipts by time."""
         return self._store.query(kind.by_time(), after=after, before=before, newest_first=newest_first)
 
     @access_pattern("List the analyses of a receipt")
     def list_of_receipt(self, image_id: str, receipt_id: int) -> list[ReceiptAnalysis]:
-        """All that analyses and validations have to say of a receipt, by one query."""
+        """List all analyses and validations of a receipt, with one query."""
         first = ReceiptLabelAnalysis.key(image_id=image_id, receipt_id=receipt_id)
         last = ReceiptChatGPTValidation.key(image_id=image_id, receipt_id=receipt_id)
         found = self._store.collection(first, until=last)

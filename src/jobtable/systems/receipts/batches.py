@@ -1,4 +1,4 @@
-"""Batches for completion and embedding: created, submitted, answered."""
+"""Batches for completion and embedding, and their results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TypeVar
 
-from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.clock import Clock
 from jobtable.model import Condition, Entity
 from jobtable.model.conditions import AttributeIs
 from jobtable.store import Query, Store
@@ -23,9 +23,9 @@ _RESULTS_A_STEP = 25
 class BatchService:
     """Batches and their results."""
 
-    def __init__(self, store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = clock or store.clock
 
     def create(self, batch: BatchSummary) -> None:
         """Store a new batch, or raise AlreadyExistsError."""
@@ -33,18 +33,18 @@ class BatchService:
 
     @access_pattern("Get a batch")
     def get(self, batch_id: str) -> BatchSummary:
-        """A batch, or NotFoundError."""
+        """Return a batch, or raise NotFoundError."""
         return self._store.get(BatchSummary.key(batch_id=batch_id))
 
     @access_pattern("A batch with its results")
     def list_under_batch(self, batch_id: str) -> Query[Entity]:
-        """The results of a batch by receipt, line and word, and behind them the batch, each as what it is."""
+        """List the results of a batch by receipt, line and word, followed by the batch itself."""
         return self._store.collection(BatchSummary.key(batch_id=batch_id))
 
     def submit(self, batch_id: str, openai_batch_id: str, *, at: datetime | None = None) -> BatchSummary:
-        """Note that a pending batch has been handed to the model's provider; ConditionFailedError if it was before.
+        """Mark a pending batch as submitted to the model's provider.
 
-        The same note again changes nothing: whoever made it may not have got the answer.
+        Repeating the call changes nothing; ConditionFailedError if the batch was submitted under another id.
         """
         batch = self.get(batch_id)
         if (batch.status, batch.openai_batch_id) == (SUBMITTED, openai_batch_id):
@@ -58,11 +58,11 @@ class BatchService:
         )
 
     def record(self, results: Iterable[BatchResult]) -> int:
-        """Store results of batches; gives their number. The same result may come again: the last one stays.
+        """Store results of batches and return their number. If a result is repeated, the last one stays.
 
-        The key of a result does not name its image. TransactionFailedError where a batch has a result for the same
-        receipt, line, word and label of another image, or of the other type: nothing of that step is written, which has
-        up to 25 results, of 2 MB together.
+        The key of a result does not name its image, so TransactionFailedError is raised if a batch has a result for the
+        same receipt, line, word and label of another image, or of the other type. Then nothing of that step is written:
+        up to 25 results with 2 MB in total.
         """
         count = 0
         for step in _steps(results):
@@ -74,7 +74,7 @@ class BatchService:
         return count
 
     def complete(self, batch_id: str, result_file_id: str | None = None) -> BatchSummary:
-        """Close a submitted batch whose results are there; once it is closed so, this changes nothing."""
+        """Complete a submitted batch; repeating the call changes nothing."""
         batch = self.get(batch_id)
         if (batch.status, batch.result_file_id) == (COMPLETED, result_file_id):
             return batch
@@ -84,7 +84,7 @@ class BatchService:
         return self._store.update(batch, *changes, when=BatchSummary.status == SUBMITTED)
 
     def fail(self, batch_id: str) -> BatchSummary:
-        """Close a batch that came to nothing; once it is closed so, this changes nothing."""
+        """Fail a batch that has not completed; repeating the call changes nothing."""
         batch = self.get(batch_id)
         if batch.status == FAILED:
             return batch
@@ -93,36 +93,36 @@ class BatchService:
 
     @access_pattern("List batches by status", index="GSI1")
     def list_by_status(self, status: str, batch_type: str | None = None) -> Query[BatchSummary]:
-        """The batches in a status, of one type if it is given."""
+        """List the batches in a status, optionally of one type."""
         if batch_type is None:
             return self._store.query(BatchSummary.by_status(status=status))
         return self._store.query(BatchSummary.by_status(status=status, batch_type=batch_type))
 
     @access_pattern("List the completions of a batch", index="GSI2")
     def list_completions(self, batch_id: str, status: str | None = None) -> Query[CompletionBatchResult]:
-        """The results of a completion batch, of one status if it is given."""
+        """List the results of a completion batch, optionally in one status."""
         return self._list(CompletionBatchResult, batch_id, status)
 
     @access_pattern("List the embeddings of a batch", index="GSI2")
     def list_embeddings(self, batch_id: str, status: str | None = None) -> Query[EmbeddingBatchResult]:
-        """The results of an embedding batch, of one status if it is given."""
+        """List the results of an embedding batch, optionally in one status."""
         return self._list(EmbeddingBatchResult, batch_id, status)
 
     @access_pattern("List completions by label target", index="GSI1")
     def list_by_target(self, label_target: str, status: str | None = None) -> Query[CompletionBatchResult]:
-        """The completions for a label target, of one status if it is given."""
+        """List the completions for a label target, optionally in one status."""
         if status is None:
             return self._store.query(CompletionBatchResult.by_target(label_target=label_target))
         return self._store.query(CompletionBatchResult.by_target(label_target=label_target, status=status))
 
     @access_pattern("List the completions for a receipt", index="GSI3")
     def list_completions_of_receipt(self, image_id: str, receipt_id: int) -> Query[CompletionBatchResult]:
-        """What completion batches have said of a receipt."""
+        """List the completions for a receipt's words."""
         return self._store.query(CompletionBatchResult.by_receipt(image_id=image_id, receipt_id=receipt_id))
 
     @access_pattern("List the embeddings of a receipt", index="GSI3")
     def list_embeddings_of_receipt(self, image_id: str, receipt_id: int) -> Query[EmbeddingBatchResult]:
-        """What embedding batches have made of a receipt."""
+        """List the embeddings of a receipt's words."""
         return self._store.query(EmbeddingBatchResult.by_receipt(image_id=image_id, receipt_id=receipt_id))
 
     def _list(self, kind: type[R], batch_id: str, status: str | None) -> Query[R]:
@@ -132,14 +132,15 @@ class BatchService:
 
 
 def _steps(results: Iterable[BatchResult]) -> Iterator[list[BatchResult]]:
-    """The results in steps that one transaction can write, where a result that comes again is written once."""
+    """Yield the results in steps of distinct ones for one transaction each, with their repetitions."""
     step: list[BatchResult] = []
     known: dict[str, BatchResult] = {}
     for result in results:
         key = _key_of(result)
-        before = known.get(key)
-        # One that is in the way of another goes into the next step, whose condition refuses it.
-        if (len(known) == _RESULTS_A_STEP) if before is None else not _is_same(before, result):
+        before = known.get(key, result)
+        # A result that collides with another one goes into the next step, whose condition refuses it.
+        is_other = (type(before), before.image_id) != (type(result), result.image_id)
+        if is_other or (key not in known and len(known) == _RESULTS_A_STEP):
             yield step
             step, known = [], {}
         step.append(result)
@@ -154,11 +155,7 @@ def _key_of(result: BatchResult) -> str:
 
 
 def _is_of_image(result: BatchResult) -> Condition:
-    """That what is stored is of the same image: by its attribute or, where there is none, by its index key."""
+    """Require that the stored result is of the same image, by its attribute or, if that is missing, its index key."""
     selection = type(result).by_receipt(image_id=result.image_id, receipt_id=result.receipt_id)
     ((attribute, value),) = selection.equal.items()
     return (type(result).image_id == result.image_id) | AttributeIs((attribute,), value)
-
-
-def _is_same(one: BatchResult, other: BatchResult) -> bool:
-    return type(one) is type(other) and one.image_id == other.image_id

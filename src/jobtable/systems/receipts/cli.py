@@ -32,7 +32,7 @@ from jobtable.store import Query, Store
 from jobtable.systems.receipts.contents import ReceiptContents
 from jobtable.systems.receipts.entities import Receipt, ReceiptValidationSummary, ReceiptWordLabel, ValidationStatus
 from jobtable.systems.receipts.labels import LabelService
-from jobtable.systems.receipts.migration import Migration, Report
+from jobtable.systems.receipts.legacy.migration import Migration, MigrationReport
 from jobtable.systems.receipts.ocr import OcrResult, OcrService
 from jobtable.systems.receipts.validation import ValidationService
 
@@ -266,7 +266,7 @@ def _empty_store() -> Store:
     return store
 
 
-def _tally_row(kind: str, report: Report) -> dict[str, Any]:
+def _tally_row(kind: str, report: MigrationReport) -> dict[str, Any]:
     return {"kind": kind, **report.kinds[kind].model_dump()}
 
 

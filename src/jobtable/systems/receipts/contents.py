@@ -1,9 +1,10 @@
-"""An image or a receipt with everything under it, each thing as what it is."""
+"""An image or a receipt with everything under it, sorted by kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeVar
 
 from jobtable.model import Entity
 from jobtable.systems.receipts.entities import (
@@ -21,85 +22,70 @@ from jobtable.systems.receipts.entities import (
     Word,
 )
 
+E = TypeVar("E", bound=Entity)
+
+_OF_IMAGE = (Image, ImageChange, Line, Word, Letter)
+_OF_RECEIPT = Receipt | ReceiptMetadata | ReceiptLine | ReceiptWord | ReceiptLetter | ReceiptWordLabel | ReceiptAnalysis
+
 
 @dataclass
 class ReceiptContents:
-    """A receipt and what lies under it, in key order."""
+    """A receipt and everything under it, in key order."""
 
-    receipt: Receipt | None = None
-    metadata: ReceiptMetadata | None = None
-    lines: list[ReceiptLine] = field(default_factory=list)
-    words: list[ReceiptWord] = field(default_factory=list)
-    letters: list[ReceiptLetter] = field(default_factory=list)
-    labels: list[ReceiptWordLabel] = field(default_factory=list)
-    analyses: list[ReceiptAnalysis] = field(default_factory=list)
+    receipt: Receipt | None
+    metadata: ReceiptMetadata | None
+    lines: list[ReceiptLine]
+    words: list[ReceiptWord]
+    letters: list[ReceiptLetter]
+    labels: list[ReceiptWordLabel]
+    analyses: list[ReceiptAnalysis]
     """Label, structure and line-item analyses, and the parts of the validation."""
-
-    def take(self, entity: Entity) -> bool:
-        """Put an entity where it belongs; False where it is no part of a receipt."""
-        match entity:
-            case Receipt():
-                self.receipt = entity
-            case ReceiptMetadata():
-                self.metadata = entity
-            case ReceiptLine():
-                self.lines.append(entity)
-            case ReceiptWord():
-                self.words.append(entity)
-            case ReceiptLetter():
-                self.letters.append(entity)
-            case ReceiptWordLabel():
-                self.labels.append(entity)
-            case ReceiptAnalysis():
-                self.analyses.append(entity)
-            case _:
-                return False
-        return True
 
 
 @dataclass
 class ImageContents:
-    """An image and what lies under it, in key order."""
+    """An image and everything under it, in key order."""
 
-    image: Image | None = None
-    lines: list[Line] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
-    letters: list[Letter] = field(default_factory=list)
-    receipts: dict[int, ReceiptContents] = field(default_factory=dict)
+    image: Image | None
+    lines: list[Line]
+    words: list[Word]
+    letters: list[Letter]
+    receipts: dict[int, ReceiptContents]
     """By receipt_id."""
-    others: list[Entity] = field(default_factory=list)
+    others: list[Entity]
     """Items of kinds that this package does not know."""
-
-    def take(self, entity: Entity) -> None:
-        """Put an entity where it belongs."""
-        match entity:
-            case Image():
-                self.image = entity
-            case ImageChange():
-                pass  # it tells of a change, not of the image
-            case Line():
-                self.lines.append(entity)
-            case Word():
-                self.words.append(entity)
-            case Letter():
-                self.letters.append(entity)
-            case _:
-                number = getattr(entity, "receipt_id", None)
-                if not isinstance(number, int) or not self.receipts.setdefault(number, ReceiptContents()).take(entity):
-                    self.others.append(entity)
-
-
-def image_contents(entities: Iterable[Entity]) -> ImageContents:
-    """The contents of one image."""
-    contents = ImageContents()
-    for entity in entities:
-        contents.take(entity)
-    return contents
 
 
 def receipt_contents(entities: Iterable[Entity]) -> ReceiptContents:
-    """The contents of one receipt."""
-    contents = ReceiptContents()
-    for entity in entities:
-        contents.take(entity)
-    return contents
+    """Sort the items of one receipt."""
+    found = list(entities)
+    return ReceiptContents(
+        receipt=next(iter(_only(Receipt, found)), None),
+        metadata=next(iter(_only(ReceiptMetadata, found)), None),
+        lines=_only(ReceiptLine, found),
+        words=_only(ReceiptWord, found),
+        letters=_only(ReceiptLetter, found),
+        labels=_only(ReceiptWordLabel, found),
+        analyses=_only(ReceiptAnalysis, found),
+    )
+
+
+def image_contents(entities: Iterable[Entity]) -> ImageContents:
+    """Sort the items of one image."""
+    found = list(entities)
+    receipts: dict[int, list[Entity]] = {}
+    for entity in found:
+        if isinstance(entity, _OF_RECEIPT):
+            receipts.setdefault(entity.receipt_id, []).append(entity)
+    return ImageContents(
+        image=next(iter(_only(Image, found)), None),
+        lines=_only(Line, found),
+        words=_only(Word, found),
+        letters=_only(Letter, found),
+        receipts={number: receipt_contents(items) for number, items in receipts.items()},
+        others=[each for each in found if not isinstance(each, (*_OF_IMAGE, _OF_RECEIPT))],
+    )
+
+
+def _only(kind: type[E], entities: Iterable[Entity]) -> list[E]:
+    return [entity for entity in entities if isinstance(entity, kind)]

@@ -1,4 +1,4 @@
-"""OCR results: stored as a whole, read as a whole."""
+"""OCR results: stored as a whole, read as a whole or in parts."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from jobtable.systems.receipts.entities import (
 )
 
 Progress = Callable[[int, int], None]
-"""Called with how many items are done, and how many there are."""
+"""Called with the number of items that are done, and of all items."""
 
 _ITEMS_A_STEP = 90
 
 
 @dataclass(frozen=True)
 class OcrResult:
-    """What OCR has read from one image: the image, its text, and the receipts on it with theirs."""
+    """The OCR result of one image: the image, its text, and the receipts on it with their text."""
 
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
-    """Unknown members are refused: with a misspelt one, what is stored would be replaced by nothing."""
+    """Rejects unknown members: a misspelt one would replace stored items with nothing."""
 
     image: Image
     lines: Sequence[Line] = ()
@@ -57,7 +57,7 @@ class OcrResult:
     receipt_letters: Sequence[ReceiptLetter] = ()
 
     def under_the_image(self) -> Iterator[Entity]:
-        """Everything but the image itself."""
+        """Yield everything except the image itself."""
         return chain(
             self.lines,
             self.words,
@@ -69,7 +69,7 @@ class OcrResult:
         )
 
     def check(self) -> None:
-        """Raise ValueRefusedError where something belongs to another image, stands twice, or hangs in the air."""
+        """Raise ValueRefusedError if an item belongs to another image, is repeated, or lacks its parent."""
         seen: set[str] = set()
         partition = Image.__schema__.codec.key_of(self.image)["PK"]
         for entity in self.under_the_image():
@@ -77,67 +77,64 @@ class OcrResult:
             if key["PK"] != partition:
                 key_text = f"{key['PK']['S']} {key['SK']['S']}"
                 raise ValueRefusedError(
-                    f"{key_text} is not of image {self.image.image_id}: store it with its own image"
+                    f"{key_text} does not belong to image {self.image.image_id}; store it with its own image"
                 )
             if key["SK"]["S"] in seen:
-                raise ValueRefusedError(f"{key['SK']['S']} stands twice in the result of {self.image.image_id}")
+                raise ValueRefusedError(f"{key['SK']['S']} is in the result of image {self.image.image_id} twice")
             seen.add(key["SK"]["S"])
         for name in seen:
             parent = "#".join(name.split("#")[:-2])
             if parent and parent not in seen:
-                raise ValueRefusedError(f"{name} of image {self.image.image_id} is given without its {parent}")
+                raise ValueRefusedError(f"{name} of image {self.image.image_id} is in the result without its {parent}")
 
 
 @dataclass(frozen=True)
-class Stored:
-    """What storing a result did."""
+class StoredResult:
+    """The number of items that storing a result changed."""
 
     written: int
     already_there: int
     removed: int = 0
-    """What only an older result had, and what belonged to it."""
+    """Items that only an older result had, and what belonged to them."""
 
 
 class OcrService:
-    """Stores and reads what OCR finds on images."""
+    """Stores and reads OCR results."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     @classmethod
     def of(cls, jobs: Jobs) -> Self:
-        """Make it over the store of the jobs."""
+        """Make the service on the store of the jobs."""
         return cls(jobs.store)
 
-    def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
-        """Store a whole result, in place of an older one. Called again after a crash it does what is left to do.
+    def store(self, result: OcrResult, progress: Progress | None = None) -> StoredResult:
+        """Store a whole result and replace an older one. After a crash, repeat the call to complete it.
 
-        It writes what is missing or differs. What only the older one had goes: a word with its labels, a receipt with
-        its merchant, its fields and its analyses. The image itself comes last: where it stands, everything under it
-        does. One that is there goes first. ConflictError where another call begins to store or delete it meanwhile: of
-        two at once the later one is there in the end, whole.
+        Writes what is missing or differs, and deletes what only the older result had: a word with its labels, a receipt
+        with its merchant, fields and analyses. The image is deleted first and stored last, so an image that exists is
+        complete. ConflictError if another call starts to store or delete the image meanwhile; the later call wins.
         """
         result.check()
+        report = progress or (lambda _done, _total: None)
         plan = self._plan(result)
         if plan.is_done:
-            if progress:
-                progress(plan.total, plan.total)
-            return Stored(0, plan.kept + 1)
-        change = _Change(self._store, result.image.image_id)
-        plan = self._plan(result)  # from now on nobody else writes there
-        if plan.has_image:  # nobody is to take a part of it for the whole
+            report(plan.total, plan.total)
+            return StoredResult(0, plan.kept + 1)
+        change = _ImageWriter(self._store, result.image.image_id)
+        plan = self._plan(result)  # from now on nobody else writes to the image
+        if plan.has_image:  # a partial result must not look complete
             change.delete([result.image])
         done = plan.kept
         for apply, entities in ((change.put, plan.missing), (change.delete, plan.outdated)):
             for step in packed(entities, _ITEMS_A_STEP):
                 apply(step)
                 done += len(step)
-                if progress:
-                    progress(done, plan.total)
+                report(done, plan.total)
         change.end(result.image)
-        if progress:
-            progress(plan.total, plan.total)
-        return Stored(len(plan.missing) + 1, plan.kept, len(plan.outdated))
+        report(plan.total, plan.total)
+        return StoredResult(len(plan.missing) + 1, plan.kept, len(plan.outdated))
 
     def _plan(self, result: OcrResult) -> _Plan:
         image_id = result.image.image_id
@@ -148,9 +145,9 @@ class OcrService:
         image = there.get(_name(result.image))
         return _Plan(missing, outdated, len(under) - len(missing), image is not None, image == result.image)
 
-    @access_pattern("Everything under an image")
+    @access_pattern("Get an image with everything under it")
     def read_image(self, image_id: str) -> ImageContents:
-        """An image with everything under it, by one query, or NotFoundError."""
+        """Return an image with everything under it, with one query, or raise NotFoundError."""
         contents = image_contents(self._store.collection(Image.key(image_id=image_id)))
         if contents.image is None:
             raise NotFoundError(
@@ -158,9 +155,9 @@ class OcrService:
             )
         return contents
 
-    @access_pattern("Everything under a receipt")
+    @access_pattern("Get a receipt with everything under it")
     def read_receipt(self, image_id: str, receipt_id: int) -> ReceiptContents:
-        """A receipt with everything under it, by one query, or NotFoundError."""
+        """Return a receipt with everything under it, with one query, or raise NotFoundError."""
         first = Receipt.key(image_id=image_id, receipt_id=receipt_id)
         last = ReceiptMetadata.key(image_id=image_id, receipt_id=receipt_id)
         contents = receipt_contents(self._store.collection(first, until=last))
@@ -169,98 +166,98 @@ class OcrService:
         return contents
 
     def list_under_receipts(self, image_id: str) -> Query[Entity]:
-        """The receipts on an image and everything under them, each as what it is, in key order."""
+        """List the receipts on an image and everything under them, in key order."""
         receipts = Receipt.key(image_id=image_id)
         return self._store.collection(receipts, until=receipts)
 
     def get_image(self, image_id: str) -> Image:
-        """The image alone, or NotFoundError."""
+        """Return an image without its contents, or raise NotFoundError."""
         return self._store.get(Image.key(image_id=image_id))
 
     @access_pattern("List all images", index="GSITYPE")
     def list_images(self) -> Query[Image]:
-        """All images."""
+        """List all images, in no particular order."""
         return self._store.query(Image.by_type())
 
     @access_pattern("List the lines of an image", index="GSI1")
     def list_lines(self, image_id: str) -> Query[Line]:
-        """The lines of an image in order, without reading its words and letters."""
+        """List the lines of an image in order, without reading its words and letters."""
         return self._store.query(Line.by_image(image_id=image_id))
 
     @access_pattern("List the words of a line")
     def list_words(self, image_id: str, line_id: int) -> Query[Word]:
-        """The words of a line in order."""
+        """List the words of a line in order."""
         return self._store.query(Word.key(image_id=image_id, line_id=line_id))
 
     @access_pattern("List the letters of a word")
     def list_letters(self, image_id: str, line_id: int, word_id: int) -> Query[Letter]:
-        """The letters of a word in order."""
+        """List the letters of a word in order."""
         return self._store.query(Letter.key(image_id=image_id, line_id=line_id, word_id=word_id))
 
     @access_pattern("List the receipts of an image", index="GSI1")
     def list_receipts(self, image_id: str) -> Query[Receipt]:
-        """The receipts on an image."""
+        """List the receipts on an image."""
         return self._store.query(Receipt.by_image(image_id=image_id))
 
     @access_pattern("List the lines of a receipt")
     def list_receipt_lines(self, image_id: str, receipt_id: int) -> Query[ReceiptLine]:
-        """The lines of a receipt in order. What lies under them stands between them, and is read as well."""
+        """List the lines of a receipt in order. Their words and letters lie between them and are read as well."""
         return self._store.query(ReceiptLine.key(image_id=image_id, receipt_id=receipt_id))
 
     @access_pattern("List the words of a line of a receipt")
     def list_words_of_receipt(self, image_id: str, receipt_id: int, line_id: int) -> Query[ReceiptWord]:
-        """The words of a receipt's line in order."""
+        """List the words of a receipt's line in order."""
         return self._store.query(ReceiptWord.key(image_id=image_id, receipt_id=receipt_id, line_id=line_id))
 
     @access_pattern("List the letters of a word of a receipt")
     def list_letters_of_receipt(
         self, image_id: str, receipt_id: int, line_id: int, word_id: int
     ) -> Query[ReceiptLetter]:
-        """The letters of a receipt's word in order."""
+        """List the letters of a receipt's word in order."""
         word = {"image_id": image_id, "receipt_id": receipt_id, "line_id": line_id, "word_id": word_id}
         return self._store.query(ReceiptLetter.key(**word))
 
-    @access_pattern("An image with its lines, receipts and fields", index="GSI1")
+    @access_pattern("List an image with its lines, receipts and fields", index="GSI1")
     def list_outline(self, image_id: str) -> Query[Entity]:
-        """An image, its lines, its receipts and their fields, each as what it is, without reading words and letters."""
+        """List an image, its lines, its receipts and their fields, without reading words and letters."""
         return self._store.collection(Image.by_image(image_id=image_id))
 
-    @access_pattern("The receipts of an image with their words", index="GSI3")
+    @access_pattern("List the receipts of an image with their words", index="GSI3")
     def list_receipts_with_words(self, image_id: str) -> Query[Entity]:
-        """The receipts on an image, each before its words, without reading lines and letters."""
+        """List the receipts on an image, each before its words, without reading lines and letters."""
         return self._store.collection(Receipt.with_words(image_id=image_id))
 
     @access_pattern("List all receipts", index="GSI2")
     def list_all_receipts(self) -> Query[Receipt]:
-        """The receipts of all images, by image and number.
+        """List the receipts of all images, by image and number.
 
-        Their words and labels stand between them in the index and are read as well; by type, receipts come alone.
+        Their words and labels lie between them in the index and are read as well; `Receipt.by_type()` avoids that.
         """
         return self._store.query(Receipt.everywhere())
 
     @access_pattern("List the words of all receipts", index="GSI2")
     def list_all_receipt_words(self) -> Query[ReceiptWord]:
-        """The words of the receipts of all images, by image, receipt, line and number."""
+        """List the words of the receipts of all images, by image, receipt, line and number."""
         return self._store.query(ReceiptWord.everywhere())
 
     @access_pattern("List the receipt words of an image", index="GSI3")
     def list_receipt_words(self, image_id: str, *, most_confidence: float | None = None) -> Query[ReceiptWord]:
-        """The words of an image's receipts, without reading letters; if wanted only those that OCR is unsure of."""
+        """List the words of an image's receipts, without reading letters, optionally up to a confidence."""
         where = None if most_confidence is None else ReceiptWord.confidence <= most_confidence
         return self._store.query(ReceiptWord.by_image(image_id=image_id), where=where)
 
     def delete_image(self, image_id: str) -> int:
-        """Delete an image and everything under it; gives the number of items. Called again it completes.
+        """Delete an image and everything under it, and return the number of items.
 
-        The image goes before what lies under it, so that nobody takes what is left for the whole. Items of unknown
-        kinds stay. ConflictError where another call begins to store or delete it meanwhile. A field of a receipt that
-        was kept a moment ago may not be found yet, because only an index leads to it: call it again for that.
+        The image is deleted first, so a partial result never looks complete. Items of unknown kinds stay. ConflictError
+        if another call starts to store or delete the image meanwhile. A receipt's field that was stored just now may
+        be missed, because only an index finds it; repeat the call to delete it.
         """
-        change = _Change(self._store, image_id)
+        change = _ImageWriter(self._store, image_id)
         deleted = 0
-        while some := change.delete_all(self._declared(image_id)):  # others may add to it until all of it is gone
+        while some := change.delete_all(self._declared(image_id)):  # others may add items until none is left
             deleted += some
-        deleted += change.delete_all(self._fields(image_id))  # last: the index has had most time to show them
+        deleted += change.delete_all(self._fields(image_id))  # last, because the index may be late
         change.end()
         return deleted
 
@@ -269,17 +266,17 @@ class OcrService:
         return (entity for entity in under if not isinstance(entity, Undeclared | ImageChange))
 
     def _fields(self, image_id: str) -> Query[ReceiptField]:
-        """The fields of an image's receipts, which stand in partitions of their own."""
+        """List the fields of an image's receipts, which lie in partitions of their own."""
         return self._store.query(ReceiptField.by_receipt(image_id=image_id))
 
 
 class _Plan(NamedTuple):
-    """What is to be done so that a result is stored."""
+    """The changes that store a result."""
 
     missing: list[Entity]
     outdated: list[Entity]
     kept: int
-    """How much of what lies under the image is there as it is to be."""
+    """The number of items under the image that stay as they are."""
     has_image: bool
     is_same_image: bool
 
@@ -292,21 +289,24 @@ class _Plan(NamedTuple):
         return self.kept + len(self.missing) + len(self.outdated) + 1
 
 
-class _Change:
-    """A change of what lies under an image, in steps. Once another one begins, this one is refused: no two mix."""
+class _ImageWriter:
+    """Writes under an image in steps, which fail once another writer of the image starts, so no two results mix."""
 
     def __init__(self, store: Store, image_id: str) -> None:
         self._store = store
         self._own = ImageChange(image_id=image_id, change_id=str(uuid.uuid4()))
+        self._is_latest = unchanged(self._own, ImageChange.change_id)
         store.put(self._own)
 
     def put(self, entities: Iterable[Entity]) -> None:
-        with self._step() as transaction:
+        with self._transaction() as transaction:
+            transaction.check(self._own, self._is_latest)
             for entity in entities:
                 transaction.put(entity)
 
     def delete(self, entities: Iterable[Entity]) -> None:
-        with self._step() as transaction:
+        with self._transaction() as transaction:
+            transaction.check(self._own, self._is_latest)
             for entity in entities:
                 transaction.delete(entity)
 
@@ -318,31 +318,25 @@ class _Change:
         return deleted
 
     def end(self, image: Image | None = None) -> None:
-        """Say that it is done, with the image, if that stands for the whole now."""
-        with self._refusing(), self._store.transaction() as transaction:
-            transaction.delete(self._own, when=unchanged(self._own, ImageChange.change_id))
+        """Finish, and store the image if it is complete now."""
+        with self._transaction() as transaction:
+            transaction.delete(self._own, when=self._is_latest)
             if image is not None:
                 transaction.put(image)
 
     @contextmanager
-    def _step(self) -> Iterator[Transaction]:
-        with self._refusing(), self._store.transaction() as transaction:
-            transaction.check(self._own, unchanged(self._own, ImageChange.change_id))
-            yield transaction
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[Transaction]:
         try:
-            yield
+            with self._store.transaction() as transaction:
+                yield transaction
         except TransactionFailedError as error:
             raise ConflictError(
-                f"image {self._own.image_id} was stored or deleted by another call meanwhile: "
-                "do it again if this was to be the last"
+                f"another call stored or deleted image {self._own.image_id} meanwhile; repeat the call if it should win"
             ) from error
 
 
 def _outdated(there: Iterable[Entity], result: OcrResult) -> Iterator[Entity]:
-    """What is stored of an image and has no place in its new result. Items of other kinds stay."""
+    """Yield the stored items of an image that its new result does not have. Items of other kinds stay."""
     names = {_name(entity) for entity in result.under_the_image()}
     words = {(word.receipt_id, word.line_id, word.word_id) for word in result.receipt_words}
     receipts = {receipt.receipt_id for receipt in result.receipts}
@@ -361,5 +355,5 @@ def _outdated(there: Iterable[Entity], result: OcrResult) -> Iterator[Entity]:
 
 
 def _name(entity: Entity) -> str:
-    """The sort key, which tells apart what lies under one image."""
+    """Return the sort key, which identifies an item under one image."""
     return "" if isinstance(entity, Undeclared) else str(type(entity).__schema__.codec.key_of(entity)["SK"]["S"])

@@ -1,11 +1,11 @@
-"""The places cache: answers with hit counts, a time to live, and the least recently used in order."""
+"""The places cache: answers with hit counts and a time to live, ordered by their last use."""
 
 from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
 
-from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.clock import Clock
 from jobtable.errors import ConditionFailedError, NotFoundError
 from jobtable.model import Json, unchanged
 from jobtable.store import Query, Store
@@ -16,16 +16,16 @@ DAYS_TO_LIVE = 30
 
 
 class PlacesService:
-    """Keeps what a places service has answered."""
+    """Caches the answers of a places service."""
 
-    def __init__(self, store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = clock or store.clock
 
     def keep(
         self, search_type: str, search_value: str, place_id: str, response: Json, *, days_to_live: float = DAYS_TO_LIVE
     ) -> PlacesCache:
-        """Keep an answer, in place of an older one to the same search."""
+        """Store an answer and replace an older one to the same search."""
         now = self._clock.now()
         normalized = " ".join(search_value.split()).casefold()
         answer = PlacesCache(
@@ -43,11 +43,11 @@ class PlacesService:
 
     @access_pattern("Get a cached place")
     def find(self, search_type: str, search_value: str) -> PlacesCache | None:
-        """The answer to a search as it is stored, expired or not, without counting a hit; None where there is none."""
+        """Return the cached answer to a search, even if it has expired, without counting a hit."""
         return self._store.find(PlacesCache.key(search_type=search_type, search_value=search_value))
 
     def look_up(self, search_type: str, search_value: str) -> PlacesCache | None:
-        """The answer to a search, counted as a hit; None where there is none or its time is over."""
+        """Return the answer to a search and count a hit; nothing if it is not cached or has expired."""
         now = self._clock.now()
         is_alive = PlacesCache.time_to_live.missing() | (PlacesCache.time_to_live > int(self._clock.seconds()))
         try:
@@ -61,27 +61,27 @@ class PlacesService:
             return None
 
     def mark(self, search_type: str, search_value: str, validation_status: str) -> PlacesCache:
-        """Say whether an answer has been found right."""
+        """Set the validation status of an answer."""
         key = PlacesCache.key(search_type=search_type, search_value=search_value)
         return self._store.update(key, PlacesCache.validation_status.set(validation_status))
 
-    @access_pattern("List what is cached of a place", index="GSI1")
+    @access_pattern("List the cached answers for a place", index="GSI1")
     def list_by_place(self, place_id: str) -> Query[PlacesCache]:
-        """The answers that name a place."""
+        """List the cached answers that name a place."""
         return self._store.query(PlacesCache.by_place(place_id=place_id))
 
-    @access_pattern("List the cached places of a search type")
+    @access_pattern("List the cached answers of a search type")
     def list_by_type(self, search_type: str) -> Query[PlacesCache]:
-        """The answers to searches of one type."""
+        """List the cached answers to searches of one type."""
         return self._store.query(PlacesCache.key(search_type=search_type))
 
-    @access_pattern("List the least recently used places", index="GSI2")
+    @access_pattern("List the least recently used answers", index="GSI2")
     def list_least_recently_used(self, *, limit: int | None = None) -> Query[PlacesCache]:
-        """The answers, those first that were not asked for the longest."""
+        """List the cached answers, least recently used first."""
         return self._store.query(PlacesCache.by_use(), limit=limit)
 
     def evict(self, count: int) -> int:
-        """Delete the least recently used answers; one that is used meanwhile stays. Gives how many went."""
+        """Delete the least recently used answers and return their number; an answer that is used meanwhile stays."""
         return sum(self._delete_unused(answer) for answer in list(self.list_least_recently_used(limit=count)))
 
     def _delete_unused(self, answer: PlacesCache) -> bool:

@@ -1,4 +1,4 @@
-"""What OCR has read from images, on a server: read as here, changed by its REST API."""
+"""The OCR results of a server: read through its store, changed through its REST API."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pydantic_core import to_jsonable_python
 
 from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, path_of
-from jobtable.systems.receipts.ocr import OcrResult, OcrService, Progress, Stored
+from jobtable.systems.receipts.ocr import OcrResult, OcrService, Progress, StoredResult
 
 
 class ServerOcr(OcrService):
-    """The images of a server."""
+    """The OCR results of a server."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(jobs.store)
         self._server = server
 
-    def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
-        """Store a whole result, in place of an older one. The same again writes only what is missing or differs."""
+    def store(self, result: OcrResult, progress: Progress | None = None) -> StoredResult:
+        """Store a whole result and replace an older one."""
         result.check()
         body = {each.name: to_jsonable_python(getattr(result, each.name)) for each in fields(result)}
-        stored = Stored(**self._server.write("PUT", "/images", body))
+        stored = StoredResult(**self._server.write("PUT", "/images", body))
         if progress:
             total = stored.written + stored.already_there + stored.removed
             progress(total, total)
         return stored
 
     def delete_image(self, image_id: str) -> int:
-        """Delete an image and everything under it; gives the number of items."""
+        """Delete an image and everything under it, and return the number of items."""
         return int(self._server.write("DELETE", path_of("images", image_id))["count"])

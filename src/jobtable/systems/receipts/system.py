@@ -1,4 +1,4 @@
-"""Receipts as a system, and their older table as another: what the product finds by their entry points."""
+"""The system `receipts` and, for its older table, the system `legacy-receipts`."""
 
 from jobtable.system import Command, Listing, NavigationEntry, Service, System
 
@@ -16,14 +16,14 @@ SYSTEM = System(
     web=f"{_HERE}.web",
     navigation=(NavigationEntry("/receipts", "Receipts", "receipts"),),
     icons={"receipts": '<path d="M6 3h12v18l-3-2-3 2-3-2-3 2z"/><path d="M9 8h6M9 12h6"/>'},
-    attention=f"{_HERE}.web.attention:reviews",
+    attention=f"{_HERE}.web.pages:reviews",
     commands={"receipts": Command(f"{_HERE}.cli", "Receipts: what OCR has read, its labels and validations.")},
     listings={
         "image": Listing("receipts list", "images"),
         "receipt": Listing("receipts list", "receipts"),
         "receipt validation summary": Listing("receipts list", "receipts"),
     },
-    demo=f"{_HERE}.demo.part:PART",
+    demo=f"{_HERE}.demo.reading:PART",
 )
 
 LEGACY = System(

@@ -1,16 +1,16 @@
-"""Validations of receipts: a summary, categories and results whose counts are always in step."""
+"""Validations of receipts: a summary, categories and results whose counts always agree."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.clock import Clock
 from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.model import Json, Update, unchanged
 from jobtable.store import Query, Store, Transaction
@@ -28,14 +28,14 @@ from jobtable.systems.receipts.entities import (
 
 _FINDINGS_A_STEP = 90
 _CALLS_KNOWN = 50
-"""How many calls with an id a field knows of."""
+"""How many finished calls with an id a field remembers."""
 _LETTERS_A_STEP = 2_000_000
-"""A transaction takes 100 actions and 4 MB. The JSON of a finding is about as long as its item, or longer."""
+"""A transaction holds 100 actions and 4 MB. The JSON of a finding is at least about as long as its item."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that was found about one field."""
+    """A finding about one field."""
 
     type: ResultType
     message: str
@@ -52,16 +52,19 @@ class _Receipt(NamedTuple):
     image_id: str
     receipt_id: int
 
+    def __str__(self) -> str:
+        return f"image {self.image_id}, receipt {self.receipt_id}"
+
 
 class ValidationService:
-    """Keeps a receipt's validation: whatever changes a result changes its category and the summary with it."""
+    """Keeps the validations of receipts. A change to a result also changes its category and the summary."""
 
-    def __init__(self, store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = clock or store.clock
 
     def start(self, image_id: str, receipt_id: int, *, version: str) -> ReceiptValidationSummary:
-        """Begin the validation of a receipt, or raise AlreadyExistsError: delete the one that is there before."""
+        """Start the validation of a receipt, or raise AlreadyExistsError; delete an existing one first."""
         summary = ReceiptValidationSummary(
             image_id=image_id,
             receipt_id=receipt_id,
@@ -73,7 +76,7 @@ class ValidationService:
         return summary
 
     def get_summary(self, image_id: str, receipt_id: int) -> ReceiptValidationSummary:
-        """How a receipt's validation stands, or NotFoundError."""
+        """Return the summary of a receipt's validation, or raise NotFoundError."""
         return self._store.get(ReceiptValidationSummary.key(image_id=image_id, receipt_id=receipt_id))
 
     def add_findings(
@@ -86,46 +89,40 @@ class ValidationService:
         field_category: str | None = None,
         call_id: str | None = None,
     ) -> list[ReceiptValidationResult]:
-        """Store findings about a field, and bring its category and the summary into step, in one transaction.
+        """Store findings about a field, and update its category and the summary, in one transaction.
 
-        More than 90 findings, or very long ones, go in steps, each a transaction of its own; after every one of them
-        the counts are right. If such a call is interrupted, the same call again finishes it.
+        More than 90 findings, or very long ones, are stored in several transactions; the counts are correct after each.
+        If such a call is interrupted, repeat it to finish.
 
-        Without a `call_id` the same findings again are more findings. With one, the same call again gives what the
-        first has stored: whoever made it may not have got the answer. A field knows the last 50 of such calls.
+        Without a `call_id`, repeating a call adds the findings again. With one, it returns what the first call stored.
+        A field remembers the last 50 such calls.
         """
         receipt, added = _Receipt(image_id, receipt_id), list[ReceiptValidationResult]()
         for step in _steps(findings, call_id):
             added += self._change(receipt, partial(self._add, receipt, field_name, field_category, step))
         return added
 
-    def _change(self, receipt: _Receipt, change: Callable[[], T]) -> T:
-        """Make a change that reads what is stored first."""
-        what = f"change the validation of receipt {receipt.receipt_id} of image {receipt.image_id}"
-        return self._store.retrying(lambda: None, lambda _: change(), what)
-
     def remove_result(self, image_id: str, receipt_id: int, field_name: str, result_index: int) -> None:
-        """Take a result back, and bring its category and the summary into step, in one transaction.
+        """Remove a result, and update its category and the summary, in one transaction.
 
-        No later result of this validation gets its index, so the same call again raises NotFoundError. In a validation
-        that is begun anew they count from 0 again.
+        Its index is not used again in this validation, so repeating the call raises NotFoundError.
         """
         receipt = _Receipt(image_id, receipt_id)
         self._change(receipt, partial(self._remove, receipt, field_name, result_index))
 
     def second_pass(self, validation: ReceiptChatGPTValidation) -> ReceiptValidationSummary:
-        """Store a second pass; the summary takes its revised status, in the same transaction.
+        """Store a second pass and give the summary its revised status, in one transaction.
 
-        The same second pass again changes nothing; AlreadyExistsError where there is another one of its time.
+        Repeating the call changes nothing; AlreadyExistsError if another second pass has the same time.
         """
         self._change(_Receipt(validation.image_id, validation.receipt_id), partial(self._revise, validation))
         return self.get_summary(validation.image_id, validation.receipt_id)
 
     def delete(self, image_id: str, receipt_id: int) -> int:
-        """Delete a receipt's validation with all its parts, or raise NotFoundError; gives the number of items.
+        """Delete a receipt's validation with all its parts and return the number of items, or raise NotFoundError.
 
-        From the first moment nothing is added to it any more. The summary goes last: until then no other validation
-        begins, and the same call again completes this.
+        Nothing can be added once the deletion starts. The summary is deleted last: until then no other validation of
+        the receipt can start, and repeating the call completes the deletion.
         """
         key = ReceiptValidationSummary.key(image_id=image_id, receipt_id=receipt_id)
         summary = self._store.update(key, ReceiptValidationSummary.deleted_at.set(self._clock.now()))
@@ -139,64 +136,68 @@ class ValidationService:
         deleted = self._store.batch_delete(parts)
         try:
             return deleted + self._store.delete(summary, when=ReceiptValidationSummary.deleted_at.exists())
-        except NotFoundError:  # somebody else deletes it, too, and was faster
+        except NotFoundError:  # a concurrent deletion was faster
             return deleted
 
     @access_pattern("List the categories of a validation")
     def list_categories(self, image_id: str, receipt_id: int) -> Query[ReceiptValidationCategory]:
-        """The categories of a receipt's validation."""
+        """List the categories of a receipt's validation."""
         return self._store.query(ReceiptValidationCategory.key(image_id=image_id, receipt_id=receipt_id))
 
     @access_pattern("List the results of a category")
     def list_results(self, image_id: str, receipt_id: int, field_name: str) -> Query[ReceiptValidationResult]:
-        """The results of one category, in order."""
+        """List the results of one category, in order."""
         key = ReceiptValidationResult.key(image_id=image_id, receipt_id=receipt_id, field_name=field_name)
         return self._store.query(key)
 
     @access_pattern("List the second passes over a validation")
     def list_second_passes(self, image_id: str, receipt_id: int) -> Query[ReceiptChatGPTValidation]:
-        """The second passes over a receipt's validation, the oldest first."""
+        """List the second passes over a receipt's validation, oldest first."""
         return self._store.query(ReceiptChatGPTValidation.key(image_id=image_id, receipt_id=receipt_id))
 
     @access_pattern("List validations by status", index="GSI3")
     def list_by_status(self, status: str) -> Query[ReceiptValidationSummary]:
-        """The summaries in a status, the oldest first."""
+        """List the validations in a status, oldest first."""
         return self._store.query(ReceiptValidationSummary.by_status(overall_status=status))
 
     @access_pattern("List second passes by revised status", index="GSI3")
     def list_second_passes_by_status(self, status: str) -> Query[ReceiptChatGPTValidation]:
-        """The second passes that gave a status, the oldest first."""
+        """List the second passes with a revised status, oldest first."""
         return self._store.query(ReceiptChatGPTValidation.by_status(revised_status=status))
 
     @access_pattern("List the categories of a field by status", index="GSI3")
     def list_by_field_status(self, field_name: str, status: str) -> Query[ReceiptValidationCategory]:
-        """Where a field has a status, over all receipts."""
+        """List the receipts on which a field has a status."""
         return self._store.query(ReceiptValidationCategory.by_status(field_name=field_name, status=status))
 
     @access_pattern("List results by type", index="GSI3")
     def list_by_result_type(self, result_type: ResultType) -> Query[ReceiptValidationResult]:
-        """The results of a type, over all receipts."""
+        """List the results of a type on all receipts."""
         return self._store.query(ReceiptValidationResult.by_result_type(type=result_type))
 
-    # --- keeping in step --------------------------------------------------------------------------------------------
+    def _change(self, receipt: _Receipt, change: Callable[[], T]) -> T:
+        """Make a change that first reads what is stored."""
+        return self._store.retrying(lambda: None, lambda _: change(), f"change the validation of {receipt}")
+
+    # --- consistent changes -----------------------------------------------------------------------------------------
 
     def _add(
-        self, receipt: _Receipt, field_name: str, field_category: str | None, step: _Step
+        self, receipt: _Receipt, field_name: str, field_category: str | None, step: _CallStep
     ) -> list[ReceiptValidationResult]:
         state = self._read(receipt, field_name)
         done = state.calls.finished.get(step.call) or state.calls.unfinished.get(step.call, [])
-        if step.number < len(done):  # by an earlier call that was interrupted, or whose answer was lost
+        if step.number < len(done):  # stored by an earlier attempt of this call
             return _results(state, step.findings, done[step.number])
         if step.number > len(done):
             raise ConflictError(
-                f"the same findings about {field_name} of image {receipt.image_id}, receipt {receipt.receipt_id} were "
-                "stored to the end by another call meanwhile: nothing is left to add"
+                f"another call has finished storing the same findings about {field_name} of {receipt}; "
+                "nothing is left to add"
             )
         results = _results(state, step.findings, state.following)
         with self._store.transaction() as transaction:
             for result in results:
                 transaction.add(result)
-            self._bring_into_step(
+            self._update_counts(
                 transaction,
                 state,
                 field_category or field_name,
@@ -208,24 +209,24 @@ class ValidationService:
     def _remove(self, receipt: _Receipt, field_name: str, result_index: int) -> None:
         key = ReceiptValidationResult.key(**receipt._asdict(), field_name=field_name, result_index=result_index)
         state = self._read(receipt, field_name)
-        result = self._store.get(key)  # behind the counts: else it might be gone, and not be counted in them
+        result = self._store.get(key)  # read after the counts, which then include it
         with self._store.transaction() as transaction:
             transaction.delete(key, when=ReceiptValidationResult.type == result.type)
             counts = _count(state.counts, [result], -1)
-            used = ReceiptValidationCategory.next_index.set(state.following)  # whoever removes it again finds nothing
-            self._bring_into_step(transaction, state, field_name, counts, state.calls, used)
+            used = ReceiptValidationCategory.next_index.set(state.following)
+            self._update_counts(transaction, state, field_name, counts, state.calls, used)
 
     def _revise(self, validation: ReceiptChatGPTValidation) -> None:
-        place = {"image_id": validation.image_id, "receipt_id": validation.receipt_id}
-        there = self._store.find(ReceiptChatGPTValidation.key(**place, timestamp=validation.timestamp))
+        receipt = _Receipt(validation.image_id, validation.receipt_id)
+        there = self._store.find(ReceiptChatGPTValidation.key(**receipt._asdict(), timestamp=validation.timestamp))
         if there == validation:
             return
         if there is not None:
             raise AlreadyExistsError(
-                f"image {validation.image_id}, receipt {validation.receipt_id} has another second pass of "
-                f"{validation.timestamp:%Y-%m-%dT%H:%M:%S.%fZ}: give this one a time of its own"
+                f"{receipt} already has another second pass at {validation.timestamp:%Y-%m-%dT%H:%M:%S.%fZ}; "
+                "use a different time"
             )
-        summary = self._open_summary(_Receipt(validation.image_id, validation.receipt_id))
+        summary = self._open_summary(receipt)
         with self._store.transaction() as transaction:
             transaction.add(validation)
             transaction.update(
@@ -236,24 +237,21 @@ class ValidationService:
             )
 
     def _read(self, receipt: _Receipt, field_name: str) -> _State:
-        """What a change starts from; the transaction that makes it goes through only if this still holds."""
+        """Read what a change is based on. Its transaction succeeds only if nothing of this has changed."""
         place = receipt._asdict()
         results = ReceiptValidationResult.key(**place, field_name=field_name)
         category = self._store.find(ReceiptValidationCategory.key(**place, field_name=field_name))
         last = self._store.query(results, newest_first=True, limit=1).first()
-        # Behind its parts: where they are being taken away, it says so.
+        # The summary is read after its parts, so it shows a deletion that has removed some of them.
         return _State(field_name, self._open_summary(receipt), category, last)
 
     def _open_summary(self, receipt: _Receipt) -> ReceiptValidationSummary:
         summary = self.get_summary(*receipt)
         if summary.deleted_at is not None:
-            raise ConflictError(
-                f"the validation of image {receipt.image_id}, receipt {receipt.receipt_id} is being deleted: "
-                "delete it again, to the end"
-            )
+            raise ConflictError(f"the validation of {receipt} is being deleted; repeat the deletion to complete it")
         return summary
 
-    def _bring_into_step(
+    def _update_counts(
         self,
         transaction: Transaction,
         state: _State,
@@ -262,42 +260,36 @@ class ValidationService:
         calls: _Calls,
         *more: Update,
     ) -> None:
-        summary, category = state.summary, state.category
-        if category is None:
-            transaction.add(
-                ReceiptValidationCategory(
-                    image_id=summary.image_id,
-                    receipt_id=summary.receipt_id,
-                    field_name=state.field_name,
-                    validation_timestamp=summary.validation_timestamp,
-                    field_category=field_category,
-                    status=_status(counts),
-                    result_summary=counts,
-                    unfinished=calls.unfinished or None,
-                    finished=calls.finished or None,
-                )
+        summary, kind, field = state.summary, ReceiptValidationCategory, _field_summary(counts)
+        unfinished, finished = calls.unfinished or None, calls.finished or None
+        if state.category is None:
+            category = ReceiptValidationCategory(
+                image_id=summary.image_id,
+                receipt_id=summary.receipt_id,
+                field_name=state.field_name,
+                validation_timestamp=summary.validation_timestamp,
+                field_category=field_category,
+                status=field.status,
+                result_summary=counts,
+                unfinished=unfinished,
+                finished=finished,
             )
+            transaction.add(category)
         else:
             transaction.update(
-                category,
-                ReceiptValidationCategory.result_summary.set(counts),
-                ReceiptValidationCategory.status.set(_status(counts)),
-                ReceiptValidationCategory.unfinished.set(calls.unfinished or None),
-                ReceiptValidationCategory.finished.set(calls.finished or None),
+                state.category,
+                kind.result_summary.set(counts),
+                kind.status.set(field.status),
+                kind.unfinished.set(unfinished),
+                kind.finished.set(finished),
                 *more,
-                when=unchanged(
-                    category,
-                    ReceiptValidationCategory.result_summary,
-                    ReceiptValidationCategory.unfinished,
-                    ReceiptValidationCategory.finished,
-                    ReceiptValidationCategory.next_index,
-                ),
+                when=unchanged(state.category, kind.result_summary, kind.unfinished, kind.finished, kind.next_index),
             )
-        fields = summary.field_summary | {state.field_name: _field_summary(counts)}
+        fields = summary.field_summary | {state.field_name: field}
         transaction.update(
             summary,
             ReceiptValidationSummary.field_summary.set(fields),
-            ReceiptValidationSummary.overall_status.set(_overall_status(fields)),
+            ReceiptValidationSummary.overall_status.set(_overall_status(fields.values())),
             when=unchanged(summary, ReceiptValidationSummary.field_summary, ReceiptValidationSummary.deleted_at),
         )
 
@@ -314,7 +306,7 @@ class _State(NamedTuple):
 
     @property
     def following(self) -> int:
-        """The index of the next result: none that there was before has it, also if it was taken back."""
+        """The index of the next result; no earlier one has had it, even if removed."""
         used = 0 if self.category is None else self.category.next_index or 0
         return used if self.last is None else max(used, self.last.result_index + 1)
 
@@ -325,31 +317,31 @@ class _State(NamedTuple):
 
 
 class _Calls(NamedTuple):
-    """The calls that a field knows of: the first index of each of their steps."""
+    """The calls that a field remembers, with the first index of each of their steps."""
 
     unfinished: dict[str, list[int]]
     finished: dict[str, list[int]]
 
-    def with_step(self, step: _Step, starts: list[int]) -> _Calls:
-        """The calls once this step is stored, too."""
+    def with_step(self, step: _CallStep, starts: list[int]) -> _Calls:
+        """Return the calls after this step is stored."""
         unfinished = {call: known for call, known in self.unfinished.items() if call != step.call}
         if not step.is_last:
             return _Calls(unfinished | {step.call: starts}, self.finished)
-        if not step.may_come_again:
+        if not step.has_id:
             return _Calls(unfinished, self.finished)
         by_age = sorted((self.finished | {step.call: starts}).items(), key=lambda call: call[1])
         return _Calls(unfinished, dict(by_age[-_CALLS_KNOWN:]))
 
 
-class _Step(NamedTuple):
-    """As many findings of a call as one transaction stores."""
+class _CallStep(NamedTuple):
+    """The findings of a call that one transaction stores."""
 
     call: str
-    """What tells the call from others, once it is interrupted; a call of one step is never half done."""
+    """Identifies the call after an interruption; empty for a call with one step and no id."""
     number: int
     is_last: bool
-    may_come_again: bool
-    """Whether the caller has given it an id."""
+    has_id: bool
+    """Whether the call has an id."""
     findings: Sequence[Finding]
 
 
@@ -372,32 +364,28 @@ def _count(counts: ResultSummary, results: Iterable[ReceiptValidationResult], by
     return counts.replace(**{name: getattr(counts, name) + by * number for name, number in found.items()})
 
 
-def _status(counts: ResultSummary) -> ValidationStatus:
-    if counts.error_count:
+def _status(*, has_errors: bool, has_warnings: bool, has_results: bool) -> ValidationStatus:
+    if has_errors:
         return ValidationStatus.INVALID
-    if counts.warning_count:
+    if has_warnings:
         return ValidationStatus.NEEDS_REVIEW
-    return ValidationStatus.VALID if counts.total else ValidationStatus.PENDING
+    return ValidationStatus.VALID if has_results else ValidationStatus.PENDING
 
 
 def _field_summary(counts: ResultSummary) -> FieldSummary:
-    return FieldSummary(
-        status=_status(counts),
-        count=counts.total,
-        has_errors=counts.error_count > 0,
-        has_warnings=counts.warning_count > 0,
+    has = {"has_errors": counts.error_count > 0, "has_warnings": counts.warning_count > 0}
+    return FieldSummary(status=_status(**has, has_results=counts.total > 0), count=counts.total, **has)
+
+
+def _overall_status(fields: Collection[FieldSummary]) -> ValidationStatus:
+    return _status(
+        has_errors=any(field.has_errors for field in fields),
+        has_warnings=any(field.has_warnings for field in fields),
+        has_results=any(field.count for field in fields),
     )
 
 
-def _overall_status(fields: Mapping[str, FieldSummary]) -> ValidationStatus:
-    if any(field.has_errors for field in fields.values()):
-        return ValidationStatus.INVALID
-    if any(field.has_warnings for field in fields.values()):
-        return ValidationStatus.NEEDS_REVIEW
-    return ValidationStatus.VALID if any(field.count for field in fields.values()) else ValidationStatus.PENDING
-
-
-def _steps(findings: Iterable[Finding], call_id: str | None) -> list[_Step]:
+def _steps(findings: Iterable[Finding], call_id: str | None) -> list[_CallStep]:
     parts, texts, size = list[list[Finding]](), list[str](), 0
     for finding in findings:
         text = json.dumps(vars(finding), sort_keys=True, default=repr)
@@ -407,12 +395,8 @@ def _steps(findings: Iterable[Finding], call_id: str | None) -> list[_Step]:
             size = len(text)
         parts[-1].append(finding)
         texts.append(text)
-    has_id = call_id is not None
-    call = _fingerprint(call_id or "", parts, texts) if len(parts) > 1 or has_id else ""
-    return [_Step(call, number, part is parts[-1], has_id, part) for number, part in enumerate(parts)]
-
-
-def _fingerprint(call_id: str, parts: Iterable[Sequence[Finding]], texts: Iterable[str]) -> str:
-    """Tells whether a call goes on with the same findings, in the same steps."""
-    lengths = (str(len(part)) for part in parts)
-    return hashlib.sha256("\n".join([*([call_id] if call_id else []), *lengths, *texts]).encode()).hexdigest()
+    call = ""
+    if len(parts) > 1 or call_id is not None:  # the same findings in the same steps are the same call
+        known = [*([call_id] if call_id else []), *(str(len(part)) for part in parts), *texts]
+        call = hashlib.sha256("\n".join(known).encode()).hexdigest()
+    return [_CallStep(call, number, part is parts[-1], call_id is not None, part) for number, part in enumerate(parts)]

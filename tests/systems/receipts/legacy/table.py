@@ -32,7 +32,7 @@ from jobtable.systems.receipts.legacy.entities import (
     WordTag,
     legacy,
 )
-from jobtable.systems.receipts.migration import Migration, Report
+from jobtable.systems.receipts.legacy.migration import Migration, MigrationReport
 
 ITEMS_AN_IMAGE = 4 + 2 * 8 + 3
 
@@ -74,7 +74,7 @@ def open_store(path: Path | None) -> Store:
 
 
 def _migrate(path: Path) -> None:
-    def tell(report: Report) -> None:
+    def tell(report: MigrationReport) -> None:
         print(report.read, flush=True)
 
     with open_store(path) as store:

@@ -1,4 +1,4 @@
-"""Receipts that nobody got: what is printed on them, where each word stands, and a picture of it."""
+"""Invented receipts: their words, the box of each word, and a picture."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DrawnWord:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A receipt on paper."""
+    """A drawn receipt."""
 
     merchant: str
     words: tuple[DrawnWord, ...]
@@ -52,7 +52,7 @@ class Drawing:
     height: int
 
     def svg(self) -> bytes:
-        """The picture."""
+        """Return the picture."""
         texts = "".join(
             f'<text x="{word.left:.1f}" y="{word.bottom - 7:.1f}" textLength="{word.right - word.left:.1f}">'
             f"{escape(word.text)}</text>"
@@ -67,8 +67,8 @@ class Drawing:
 
 
 def draw(number: int) -> Drawing:
-    """The receipt with this number, always the same. Every third one does not add up."""
-    random = Random(number)  # noqa: S311 - a drawing is no secret
+    """Return the receipt with this number, always the same. Every third one has a wrong total."""
+    random = Random(number)  # noqa: S311 - not a secret
     merchant, address, phone = _SHOPS[number % len(_SHOPS)]
     goods = random.sample(_GOODS, k=random.randint(3, 5))
     subtotal = sum((Decimal(price) for _, price in goods), Decimal())

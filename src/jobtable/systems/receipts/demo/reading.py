@@ -1,4 +1,4 @@
-"""The receipts of the demonstration: read from drawings, their words labelled by rules, their sums checked."""
+"""The receipts of the demonstration: read from drawings, labelled by rules, validated."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from jobtable.demo import USER, DemoPart, DemoState
 from jobtable.errors import AlreadyExistsError
 from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.tasks import task
 from jobtable.objects import object_key
 from jobtable.systems.receipts.analyses import AnalysisService
@@ -35,6 +38,9 @@ from jobtable.systems.receipts.labels import LabelService
 from jobtable.systems.receipts.ocr import OcrResult, OcrService
 from jobtable.systems.receipts.validation import Finding, ValidationService
 
+if TYPE_CHECKING:
+    from jobtable.app import Services
+
 _RULES = (
     ("DATE", re.compile(r"\d{4}-\d\d-\d\d")),
     ("TIME", re.compile(r"\d\d?:\d\d")),
@@ -47,7 +53,7 @@ _RECEIPT_ID = 1
 
 @task
 def read_receipts(job: JobContext, count: int) -> dict[str, int]:
-    """Read `count` receipts; each one is stored with its words, labels, line items and validation."""
+    """Read `count` receipts and store each with its words, labels, line items and validation."""
     wrong = 0
     for number in range(count):
         image_id = f"demo-receipt-{number + 1:03d}"
@@ -55,11 +61,11 @@ def read_receipts(job: JobContext, count: int) -> dict[str, int]:
         wrong += not is_right
         job.log(f"{image_id} {'adds up' if is_right else 'does not add up'}", "INFO" if is_right else "WARNING")
         job.progress(100 * (number + 1) / count)
-    return {"receipts": count, "that do not add up": wrong}
+    return {"receipts": count, "with wrong totals": wrong}
 
 
 def _read(job: JobContext, image_id: str, drawing: Drawing) -> bool:
-    """Store what is on a receipt; says whether it adds up."""
+    """Store a receipt and return whether its total is correct."""
     store, now = job.jobs.store, job.jobs.clock.now()
     picture = _picture(job, image_id, drawing, now)
     labels = dict(_labels(drawing))
@@ -71,7 +77,7 @@ def _read(job: JobContext, image_id: str, drawing: Drawing) -> bool:
             line_id=word.line,
             word_id=word.number,
             label=label,
-            reasoning="the word's form, and what stands before it",
+            reasoning="the form of the word and the first word of its line",
             timestamp_added=now,
             validation_status=ValidationStatus.PENDING,
             label_proposed_by="rules",
@@ -137,7 +143,7 @@ def _line(words: list[DrawnWord], drawing: Drawing) -> dict[str, Any]:
 
 
 def _box(left: float, top: float, right: float, bottom: float, drawing: Drawing) -> dict[str, Any]:
-    """Corners as OCR tells them: fractions of the picture, counted from its lower left corner."""
+    """Return corners as fractions of the picture from its lower left corner, as OCR programs do."""
     x0, x1 = left / drawing.width, right / drawing.width
     y0, y1 = 1 - bottom / drawing.height, 1 - top / drawing.height
     return {
@@ -149,7 +155,7 @@ def _box(left: float, top: float, right: float, bottom: float, drawing: Drawing)
 
 
 def _labels(drawing: Drawing) -> Iterator[tuple[DrawnWord, str]]:
-    """The label of each word that a rule knows."""
+    """Yield the words that match a rule, with their labels."""
     first_of_line: dict[int, str] = {}
     for word in drawing.words:
         first = first_of_line.setdefault(word.line, word.text)
@@ -186,15 +192,15 @@ def _line_items(
         tax=amounts["TAX"],
         total=amounts["GRAND_TOTAL"],
         total_found=True,
-        discrepancies=[f"the total is {off} more than subtotal and tax, {expected}"] if off else [],
-        reasoning="every line that ends with an amount, above the subtotal",
+        discrepancies=[f"the total exceeds the sum of subtotal and tax, {expected}, by {off}"] if off else [],
+        reasoning="the lines above the subtotal that end with an amount",
         timestamp_added=now,
         version="1.0",
     )
 
 
 def _validate(job: JobContext, analysis: ReceiptLineItemAnalysis) -> None:
-    """Say what was checked, once: a second run of the job finds that it is there."""
+    """Store the validation, unless an earlier attempt of the job did."""
     service = ValidationService(job.jobs.store, job.jobs.clock)
     try:
         service.start(analysis.image_id, _RECEIPT_ID, version="1.0")
@@ -205,7 +211,7 @@ def _validate(job: JobContext, analysis: ReceiptLineItemAnalysis) -> None:
         analysis.image_id,
         _RECEIPT_ID,
         "total",
-        sums or [Finding(ResultType.SUCCESS, "subtotal and tax make up the total", field="total")],
+        sums or [Finding(ResultType.SUCCESS, "subtotal and tax add up to the total", field="total")],
         field_category="sums",
     )
     count = len(analysis.items)
@@ -213,6 +219,33 @@ def _validate(job: JobContext, analysis: ReceiptLineItemAnalysis) -> None:
         analysis.image_id,
         _RECEIPT_ID,
         "line_items",
-        [Finding(ResultType.SUCCESS, f"{count} line items with a price each", field="line_items")],
+        [Finding(ResultType.SUCCESS, f"each of the {count} line items has a price", field="line_items")],
         field_category="items",
     )
+
+
+# --- the demonstration ----------------------------------------------------------------------------------------------
+
+_JOB_ID = "demo-receipts"
+_RECEIPT_COUNT = 9
+
+
+def _start(services: Services, _folder: Path) -> None:
+    new = NewJob(
+        name="read receipts",
+        task=f"{__name__}:read_receipts",
+        params={"count": _RECEIPT_COUNT},
+        job_id=_JOB_ID,
+        job_type="receipts",
+        user=USER,
+        tags=frozenset({"demo"}),
+    )
+    services.jobs.submit(new)
+
+
+def _look(services: Services) -> DemoState:
+    job = services.jobs.queries.get_job(_JOB_ID)
+    return DemoState(job.status, job.progress, f"{_RECEIPT_COUNT} receipts", job.is_final)
+
+
+PART = DemoPart("Receipts", "/receipts", _start, _look, (__name__,))

@@ -6,19 +6,18 @@ from decimal import Decimal
 
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity, Json, Key, Part, Timestamp
-from jobtable.systems.receipts.geometry import BoundingBox
-from jobtable.systems.receipts.records import Number
+from jobtable.systems.receipts.entities.records import BoundingBox, Number
 
 
 class ProcessingMetrics(Part):
-    """What an analysis has cost."""
+    """The cost of an analysis."""
 
     processing_time_ms: float | None = None
     api_calls: int | None = None
 
 
 class ProcessingEvent(Part):
-    """One event in the making of an analysis."""
+    """An event in the history of an analysis."""
 
     event_type: str
     timestamp: Timestamp
@@ -27,7 +26,7 @@ class ProcessingEvent(Part):
 
 
 class SourceInformation(Part):
-    """Which model, algorithm and configuration made an analysis."""
+    """The model, algorithm and configuration that made an analysis."""
 
     model_name: str | None = None
     model_version: str | None = None
@@ -36,7 +35,7 @@ class SourceInformation(Part):
 
 
 class AnalysisMetadata(Part):
-    """How an analysis came about."""
+    """The origin of an analysis."""
 
     processing_metrics: ProcessingMetrics = ProcessingMetrics()
     processing_history: list[ProcessingEvent] = []
@@ -44,7 +43,7 @@ class AnalysisMetadata(Part):
 
 
 class ReceiptAnalysis(Entity):
-    """What every analysis of a receipt has."""
+    """The fields that every analysis of a receipt shares."""
 
     image_id: str
     receipt_id: Number
@@ -52,7 +51,7 @@ class ReceiptAnalysis(Entity):
 
 
 class FoundLabel(Part):
-    """A label that an analysis gives to a word."""
+    """A label that an analysis assigns to a word."""
 
     label_type: str
     line_id: Number
@@ -63,7 +62,7 @@ class FoundLabel(Part):
 
 
 class ReceiptLabelAnalysis(ReceiptAnalysis, table=main, type="RECEIPT_LABEL_ANALYSIS"):
-    """The labels that a model gives to a receipt's words."""
+    """The labels that a model assigns to a receipt's words."""
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#ANALYSIS#LABELS")
     by_time = Key("ANALYSIS_TYPE", "LABELS#{timestamp_added}", index="GSI1")
@@ -75,7 +74,7 @@ class ReceiptLabelAnalysis(ReceiptAnalysis, table=main, type="RECEIPT_LABEL_ANAL
 
 
 class Pattern(Part):
-    """Something that made a model see a section."""
+    """A pattern by which a model recognised a section."""
 
     pattern_type: str
     description: str
@@ -93,7 +92,7 @@ class Section(Part):
 
 
 class ReceiptStructureAnalysis(ReceiptAnalysis, table=main, type="RECEIPT_STRUCTURE_ANALYSIS"):
-    """The sections that a model sees in a receipt."""
+    """The sections that a model recognised in a receipt."""
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#ANALYSIS#STRUCTURE")
     by_time = Key("ANALYSIS_TYPE", "STRUCTURE#{timestamp_added}", index="GSI1")
@@ -105,21 +104,21 @@ class ReceiptStructureAnalysis(ReceiptAnalysis, table=main, type="RECEIPT_STRUCT
 
 
 class Quantity(Part):
-    """How much of something."""
+    """An amount and its unit."""
 
     amount: Decimal
     unit: str | None = None
 
 
 class Price(Part):
-    """What one costs, and what all cost."""
+    """The price of one unit and of all of them."""
 
     unit_price: Decimal | None = None
     extended_price: Decimal | None = None
 
 
 class LineItem(Part):
-    """Something that was bought."""
+    """An item that was bought."""
 
     description: str
     quantity: Quantity | None = None
@@ -129,7 +128,7 @@ class LineItem(Part):
 
 
 class ReceiptLineItemAnalysis(ReceiptAnalysis, table=main, type="RECEIPT_LINE_ITEM_ANALYSIS"):
-    """What was bought, and whether it adds up to what was paid."""
+    """The items that were bought, and whether their prices add up to the total."""
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#ANALYSIS#LINE_ITEMS")
     by_time = Key("ANALYSIS_TYPE", "LINE_ITEMS#{timestamp_added}", index="GSI1")

@@ -1,4 +1,4 @@
-"""Batches of words that models complete or embed, and their results."""
+"""Batches of words for completion or embedding by models, and their results."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.fields import Count
 from jobtable.model import Attr, Entity, Key, Stored, Timestamp, default
 from jobtable.systems.receipts.entities.labels import ReceiptRef
-from jobtable.systems.receipts.geometry import Confidence
-from jobtable.systems.receipts.records import Number
+from jobtable.systems.receipts.entities.records import Confidence, Number
 
 
 class BatchSummary(Entity, table=main, type="BATCH_SUMMARY"):
-    """A batch: what is in it, and how far it is."""
+    """A batch, its contents and its status."""
 
     key = Key("BATCH#{batch_id}", "STATUS")
     by_status = Key("STATUS#{status}", "BATCH_TYPE#{batch_type}#BATCH_ID#{batch_id}", index="GSI1")
@@ -27,7 +26,7 @@ class BatchSummary(Entity, table=main, type="BATCH_SUMMARY"):
 
 
 class BatchResult(Entity):
-    """What every result of a batch has. Its key does not name the image: see BatchService.record."""
+    """The fields that every result of a batch shares. The key does not name the image; see BatchService.record."""
 
     by_batch = Key("BATCH#{batch_id}", "STATUS#{status}", index="GSI2")
     by_receipt = Key("IMAGE#{image_id}#RECEIPT#{receipt_id:05d}", "BATCH#{batch_id}#STATUS#{status}", index="GSI3")
@@ -41,7 +40,7 @@ class BatchResult(Entity):
 
 
 class CompletionBatchResult(BatchResult, table=main, type="COMPLETION_BATCH_RESULT"):
-    """What a model says of the label of one word."""
+    """A model's opinion of the label of one word."""
 
     key = Key(
         "BATCH#{batch_id}",
@@ -63,7 +62,7 @@ class CompletionBatchResult(BatchResult, table=main, type="COMPLETION_BATCH_RESU
 class EmbeddingBatchResult(
     BatchResult, table=main, type="EMBEDDING_BATCH_RESULT", shares_keys_with=(CompletionBatchResult,)
 ):
-    """Where the embedding of one word went. Its keys look like a completion's; no batch is of both types."""
+    """Where the embedding of one word is stored. Its keys look like a completion's; no batch has both types."""
 
     key = Key("BATCH#{batch_id}", "RESULT#RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}#LABEL#{label}")
 

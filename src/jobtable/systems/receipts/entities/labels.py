@@ -1,17 +1,18 @@
-"""Labels of words, the merchants and fields of receipts, and how labels are kept clean."""
+"""Labels of words, fields and merchants of receipts, aliases of labels, and cached answers of a places service."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from jobtable.jobs.stored.entities import main
-from jobtable.model import Attr, Entity, Key, Part, Timestamp, default
-from jobtable.systems.receipts.geometry import Confidence
-from jobtable.systems.receipts.records import Number
+from jobtable.jobs.stored.fields import Count
+from jobtable.model import Attr, Entity, Json, Key, Name, Part, Stored, Timestamp, default
+from jobtable.systems.receipts.entities.records import Confidence, Number
 
 
 class ValidationStatus(StrEnum):
-    """The states that this package writes. Other programs may have their own, so fields hold any text."""
+    """The statuses that this package writes. Fields accept any text, because other programs may write their own."""
 
     NONE = "NONE"
     PENDING = "PENDING"
@@ -21,14 +22,14 @@ class ValidationStatus(StrEnum):
 
 
 class ReceiptRef(Part):
-    """Names a receipt."""
+    """A reference to a receipt."""
 
     image_id: str
     receipt_id: Number
 
 
 class ReceiptMetadata(Entity, table=main, type="RECEIPT_METADATA"):
-    """The merchant of a receipt, how it was found and how sure that is."""
+    """The merchant of a receipt, how it was found, and how reliable the match is."""
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#METADATA")
     by_merchant = Key("MERCHANT#{merchant_name}", "IMAGE#{image_id}#RECEIPT#{receipt_id:05d}#METADATA", index="GSI1")
@@ -49,7 +50,7 @@ class ReceiptMetadata(Entity, table=main, type="RECEIPT_METADATA"):
 
 
 class ReceiptWordLabel(Entity, table=main, type="RECEIPT_WORD_LABEL"):
-    """A label of a receipt's word, and whether it has been found right."""
+    """A label of a receipt's word, and its validation status."""
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}#LABEL#{label}")
     by_label = Key(
@@ -101,7 +102,7 @@ class ReceiptField(Entity, table=main, type="RECEIPT_FIELD"):
 
 
 class LabelHygieneResult(Entity, table=main, type="LABEL_HYGIENE_RESULT"):
-    """A finding that one label is only another name for a canonical one."""
+    """A finding that a label is an alias of a canonical one."""
 
     key = Key("LABEL_HYGIENE#{hygiene_id}", "FROM#{alias}#TO#{canonical_label}")
     by_alias = Key("ALIAS#{alias}", "TO#{canonical_label}", index="GSI1")
@@ -120,7 +121,7 @@ class LabelHygieneResult(Entity, table=main, type="LABEL_HYGIENE_RESULT"):
 
 
 class LabelMetadata(Entity, table=main, type="LABEL_METADATA"):
-    """A canonical label: what it means, and the other names that it goes by."""
+    """A canonical label, its meaning and its aliases."""
 
     key = Key("LABEL#{label}", "METADATA")
     by_label = Key("LABEL#{label}", "METADATA", index="GSI1")
@@ -134,3 +135,22 @@ class LabelMetadata(Entity, table=main, type="LABEL_METADATA"):
     last_updated: Attr[Timestamp]
     label_target: Attr[str | None] = default(None)
     receipt_refs: Attr[list[ReceiptRef]] = default([])
+
+
+class PlacesCache(Entity, table=main, type="PLACES_CACHE"):
+    """The cached answer to one search. A hit updates `last_updated`, which orders answers by their last use."""
+
+    key = Key("PLACES#{search_type}", "VALUE#{search_value}")
+    by_place = Key("PLACE_ID", "PLACE_ID#{place_id}", index="GSI1")
+    by_use = Key("LAST_USED", "{last_updated}", index="GSI2")
+
+    search_type: Stored[str]
+    search_value: Stored[str]
+    place_id: str
+    places_response: Json
+    last_updated: Attr[Timestamp]
+    query_count: Attr[Count] = default(0)
+    validation_status: Attr[str | None] = default(None)
+    normalized_value: str | None = None
+    value_hash: str | None = None
+    time_to_live: Annotated[Attr[int | None], Name("TimeToLive")] = default(None)

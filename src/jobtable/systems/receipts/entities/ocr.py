@@ -1,10 +1,10 @@
-"""What OCR reads: images, receipts on them, lines, words, letters."""
+"""The results of OCR: images, the receipts on them, lines, words and letters."""
 
 from __future__ import annotations
 
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Attr, Entity, Key
-from jobtable.systems.receipts.records import (
+from jobtable.systems.receipts.entities.records import (
     ImageRecord,
     LetterRecord,
     LineRecord,
@@ -17,13 +17,13 @@ from jobtable.systems.receipts.records import (
 
 
 class Image(ImageRecord, table=main, type="IMAGE"):
-    """A photograph or scan. It is stored after everything under it: where it stands, its OCR is complete."""
+    """A photograph or scan. It is stored last, so an image that exists has its complete OCR result."""
 
     by_image = Key("IMAGE#{image_id}", "IMAGE", index="GSI1")
 
 
 class ImageChange(Entity, table=main, type="IMAGE_CHANGE"):
-    """Who stores or deletes what lies under an image: whoever began last. Everybody else is refused from then on."""
+    """The latest call that stores or deletes the contents of an image. It makes earlier calls fail."""
 
     key = Key("IMAGE#{image_id}", "CHANGE")
 

@@ -1,4 +1,4 @@
-"""The validation of a receipt, split over a summary, its categories, their results, and a second pass."""
+"""The validation of a receipt: a summary, categories, their results, and second passes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.fields import Count
 from jobtable.model import Attr, Json, Key, Part, Timestamp, default
 from jobtable.systems.receipts.entities.analyses import ReceiptAnalysis
-from jobtable.systems.receipts.records import Number
+from jobtable.systems.receipts.entities.records import Number
 
 
 class ResultType(StrEnum):
-    """What a validation has to say."""
+    """The kind of a validation result."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class ResultType(StrEnum):
 
 
 class FieldSummary(Part):
-    """One category as the summary shows it."""
+    """A category as the summary shows it."""
 
     status: str
     count: Count
@@ -30,7 +30,7 @@ class FieldSummary(Part):
 
 
 class ResultSummary(Part):
-    """How many results of each type a category has."""
+    """The number of results of each type in a category."""
 
     error_count: Count = 0
     warning_count: Count = 0
@@ -39,12 +39,12 @@ class ResultSummary(Part):
 
     @property
     def total(self) -> int:
-        """How many results there are."""
+        """The number of all results."""
         return self.error_count + self.warning_count + self.info_count + self.success_count
 
 
 class ReceiptValidationSummary(ReceiptAnalysis, table=main, type="RECEIPT_VALIDATION_SUMMARY"):
-    """Whether a receipt is valid, and how its categories stand."""
+    """Whether a receipt is valid, with the status of each category."""
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#ANALYSIS#VALIDATION")
     by_time = Key("ANALYSIS_TYPE", "VALIDATION#{validation_timestamp}", index="GSI1")
@@ -56,11 +56,11 @@ class ReceiptValidationSummary(ReceiptAnalysis, table=main, type="RECEIPT_VALIDA
     version: str
     field_summary: Attr[dict[str, FieldSummary]] = default({})
     deleted_at: Attr[Timestamp | None] = default(None)
-    """Since when it is being deleted: nothing is added to it any more."""
+    """When its deletion started. Nothing is added to it after that."""
 
 
 class ReceiptValidationCategory(ReceiptAnalysis, table=main, type="RECEIPT_VALIDATION_CATEGORY"):
-    """How one field of a receipt stands."""
+    """The status of one field of a receipt."""
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#ANALYSIS#VALIDATION#CATEGORY#{field_name}")
     by_time = Key("ANALYSIS_TYPE", "VALIDATION#{validation_timestamp}#CATEGORY#{field_name}", index="GSI1")
@@ -73,11 +73,11 @@ class ReceiptValidationCategory(ReceiptAnalysis, table=main, type="RECEIPT_VALID
     reasoning: Attr[str | None] = default(None)
     result_summary: Attr[ResultSummary] = default(ResultSummary())
     unfinished: Attr[dict[str, list[int]] | None] = default(None)
-    """Calls that add findings and have not come to their end: the first index of each step that is stored."""
+    """Unfinished calls that add findings, each with the first index of every step that is stored."""
     finished: Attr[dict[str, list[int]] | None] = default(None)
-    """The last calls with an id that have come to their end, in the same form."""
+    """The latest finished calls with an id, in the same form."""
     next_index: Attr[Number | None] = default(None)
-    """Once a result was taken back: the index behind all that there were. None is given a second time."""
+    """Set when a result is removed: the lowest index that was never used. No index is used twice."""
 
 
 class ReceiptValidationResult(ReceiptAnalysis, table=main, type="RECEIPT_VALIDATION_RESULT"):
@@ -104,7 +104,7 @@ class ReceiptValidationResult(ReceiptAnalysis, table=main, type="RECEIPT_VALIDAT
 
 
 class Correction(Part):
-    """A value that the second pass has corrected."""
+    """A value that the second pass corrected."""
 
     field_name: str
     original_value: Json = None

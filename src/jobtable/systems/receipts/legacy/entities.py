@@ -20,7 +20,7 @@ from jobtable.jobs.stored.fields import (
     QueueRecord,
 )
 from jobtable.model import Attr, Entity, Index, Key, Stored, Table, Timestamp, default
-from jobtable.systems.receipts.records import (
+from jobtable.systems.receipts.entities.records import (
     ImageRecord,
     LetterRecord,
     LineRecord,
@@ -46,7 +46,7 @@ legacy = Table(
 def _as_tag(value: str) -> str:
     tag = value.strip().upper()
     if not 1 <= len(tag) <= MOST_TAG_CHARACTERS:
-        raise ValueError(f"a tag has 1 to {MOST_TAG_CHARACTERS} characters, and {value[:60]!r} has {len(tag)}")
+        raise ValueError(f"a tag must have 1 to {MOST_TAG_CHARACTERS} characters; {value[:60]!r} has {len(tag)}")
     return tag
 
 
@@ -137,7 +137,7 @@ class ReceiptLetter(ReceiptLetterRecord, table=legacy, type="RECEIPT_LETTER"):
 
 
 class GPTRecord(Entity):
-    """What was asked of GPT about a tag of a receipt's word, and its answer."""
+    """A query to GPT about a tag of a receipt's word, and the response."""
 
     image_id: str
     receipt_id: Number
@@ -150,7 +150,7 @@ class GPTRecord(Entity):
 
 
 class GPTValidation(GPTRecord, table=legacy, type="GPT_VALIDATION"):
-    """GPT was asked whether a tag is right."""
+    """GPT was asked whether a tag is correct."""
 
     key = Key(
         "IMAGE#{image_id}",
@@ -190,11 +190,11 @@ class JobCheckpoint(JobCheckpointRecord, table=legacy, type="JOB_CHECKPOINT"):
 
 
 class JobLog(JobLogRecord, table=legacy, type="JOB_LOG"):
-    """One line that a job has logged."""
+    """A log line of a job."""
 
 
 class JobDependency(JobDependencyRecord, table=legacy, type="JOB_DEPENDENCY"):
-    """A job waits for another one."""
+    """A dependency of one job on another."""
 
 
 class Instance(InstanceRecord, table=legacy, type="INSTANCE"):

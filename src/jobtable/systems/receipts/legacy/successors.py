@@ -1,6 +1,8 @@
-"""What each kind of legacy item becomes in the main table."""
+"""The successor of each kind of legacy item in the main table."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from jobtable.jobs.stored import entities as jobs
 from jobtable.jobs.stored.entities import main
@@ -11,7 +13,7 @@ from jobtable.systems.receipts.legacy import entities as old
 from jobtable.systems.receipts.legacy.entities import legacy
 
 PROPOSED_BY = "LEGACY_TAG"
-"""Who proposed a label that was a tag."""
+"""The proposer of a label that was a tag."""
 
 _SUCCESSORS: dict[type[Entity], type[Entity]] = {
     old.Image: receipts.Image,
@@ -22,6 +24,7 @@ _SUCCESSORS: dict[type[Entity], type[Entity]] = {
     old.ReceiptLine: receipts.ReceiptLine,
     old.ReceiptWord: receipts.ReceiptWord,
     old.ReceiptLetter: receipts.ReceiptLetter,
+    old.ReceiptWordTag: receipts.ReceiptWordLabel,
     old.Job: jobs.Job,
     old.JobStatus: jobs.JobStatus,
     old.JobResource: jobs.JobResource,
@@ -36,18 +39,18 @@ _SUCCESSORS: dict[type[Entity], type[Entity]] = {
 }
 
 WITHOUT_SUCCESSOR = {
-    "WORD_TAG": "the main table has labels for the words of receipts only",
-    "GPT_VALIDATION": "the main table keeps no query and response of a single word",
-    "GPT_INITIAL_TAGGING": "the main table keeps no query and response of a single word",
+    "WORD_TAG": "the main table has labels only for the words of receipts",
+    "GPT_VALIDATION": "the main table keeps no queries and responses for single words",
+    "GPT_INITIAL_TAGGING": "the main table keeps no queries and responses for single words",
 }
-"""Why some kinds become nothing."""
+"""Why some kinds have no successor."""
 
 _RESERVED = {*main.key_types(), *filter(None, [main.type_attribute, main.ttl])}
-"""Attributes that mean something in the main table, and are not carried over from items that do not declare them."""
+"""Attributes with a meaning in the main table, which undeclared attributes of legacy items must not overwrite."""
 
 
 def kind_of(item: Item) -> str:
-    """The type of a legacy item, or, where it says none, the one whose keys it has; "" where there is none."""
+    """Return the type of a legacy item; if it names none, the one whose keys it has, or ""."""
     stated = item.get("TYPE", {}).get("S")
     if stated is not None:
         return str(stated)
@@ -66,23 +69,14 @@ def _has_keys_of(item: Item, kind: str) -> bool:
 
 
 def successor(entity: Entity) -> Entity | None:
-    """What a legacy item becomes, or None where the main table has no place for it."""
+    """Return the successor of a legacy item, or None if the main table has none."""
     undeclared = {name: value for name, value in (entity._undeclared or {}).items() if name not in _RESERVED}
     if isinstance(entity, old.ReceiptWordTag):
-        label = receipts.ReceiptWordLabel(
-            image_id=entity.image_id,
-            receipt_id=entity.receipt_id,
-            line_id=entity.line_id,
-            word_id=entity.word_id,
-            label=entity.tag_name,
-            timestamp_added=entity.timestamp_added,
-            label_proposed_by=PROPOSED_BY,
-        )
-        return label.with_undeclared(undeclared)
+        changed: dict[str, Any] = {"label": entity.tag_name, "label_proposed_by": PROPOSED_BY}
+    else:
+        changed = {"job_count": 0} if isinstance(entity, old.Queue) else {}  # it counts entries as they are added
     kind = _SUCCESSORS.get(type(entity))
     if kind is None:
         return None
     common = {name: getattr(entity, name) for name in type(entity).model_fields if name in kind.model_fields}
-    if isinstance(entity, old.Queue):
-        common["job_count"] = 0  # it counts those that come into it in the main table
-    return kind(**common).with_undeclared(undeclared)
+    return kind(**common | changed).with_undeclared(undeclared)

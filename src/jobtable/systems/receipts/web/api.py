@@ -1,12 +1,14 @@
-"""Images and the receipts on them: what OCR has read, stored and read as a whole or in parts."""
+"""Images and the receipts on them: OCR results, stored as a whole, read as a whole or in parts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
+from jobtable.store import Store
 from jobtable.systems.receipts.contents import ReceiptContents
 from jobtable.systems.receipts.entities import (
     Image,
@@ -20,9 +22,10 @@ from jobtable.systems.receipts.entities import (
     ReceiptWordLabel,
     Word,
 )
-from jobtable.systems.receipts.ocr import OcrResult, OcrService
-from jobtable.web.api.parts import Body, Written, api_router, with_kind
-from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
+from jobtable.systems.receipts.ocr import OcrResult, OcrService, StoredResult
+from jobtable.web.api.parts import Body, api_router, with_kind
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import TheStore, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.limits import takes_file
 
@@ -30,18 +33,26 @@ router = api_router("receipts")
 
 ImageId = Annotated[str, path_id("3f52804b-2fad-4e00-92c8-b593da3a8ed3")]
 Number = Annotated[int, Path(ge=0, le=99_999, examples=[1])]
+RECEIPT_PATH = "/images/{image_id}/receipts/{receipt_id}"
+RECEIPT: dict[str, Any] = {"image_id": ImageId, "receipt_id": Number}
+"""The parameters of routes under a receipt."""
 _MOST = 50_000
 
 
-async def _ocr(store: TheStore) -> OcrService:
-    return OcrService(store)
+def on_store(kind: Callable[[Store], Any]) -> Any:
+    """Make a dependency on a service that needs only the store."""
+
+    async def get(store: TheStore) -> Any:
+        return kind(store)
+
+    return Depends(get)
 
 
-TheOcr = Annotated[OcrService, Depends(_ocr)]
+TheOcr = Annotated[OcrService, on_store(OcrService)]
 
 
 class OcrBody(Body):
-    """What OCR has read from one image."""
+    """The OCR result of one image."""
 
     image: Image
     lines: list[Line] = Field([], max_length=_MOST)
@@ -53,16 +64,8 @@ class OcrBody(Body):
     receipt_letters: list[ReceiptLetter] = Field([], max_length=_MOST)
 
 
-class StoredResult(BaseModel):
-    """What storing a result did."""
-
-    written: int
-    already_there: int
-    removed: int
-
-
 class WholeReceipt(BaseModel):
-    """A receipt and what lies under it, letters left out; analyses with the names of their kinds."""
+    """A receipt and everything under it except letters; each analysis names its kind as `entity`."""
 
     receipt: Receipt | None
     metadata: ReceiptMetadata | None
@@ -85,135 +88,57 @@ class WholeImage(BaseModel):
 @allow(WRITE)
 @takes_file(whole=True)
 def store_result(body: OcrBody, ocr: TheOcr) -> StoredResult:
-    """Store a whole OCR result, in place of an older one. The same request again writes what is missing or differs."""
-    result = OcrResult(**{name: getattr(body, name) for name in OcrBody.model_fields})
-    stored = ocr.store(result)
-    return StoredResult(written=stored.written, already_there=stored.already_there, removed=stored.removed)
-
-
-@router.get("/images")
-@allow(READ)
-def list_images(ocr: TheOcr, paging: Paging) -> PageOf[Image]:
-    """All images, in no order."""
-    return paging.page(ocr.list_images())
-
-
-@router.get("/images/{image_id}")
-@allow(READ)
-def get_image(image_id: ImageId, ocr: TheOcr) -> Image:
-    """The image alone."""
-    return ocr.get_image(image_id)
+    """Store a whole OCR result and replace an older one. Repeating the request writes what is missing or differs."""
+    return ocr.store(OcrResult(**dict(body)))
 
 
 @router.get("/images/{image_id}/contents")
 @allow(READ)
 def read_image(image_id: ImageId, ocr: TheOcr) -> WholeImage:
-    """An image with everything under it but its letters, by one query."""
+    """Return an image with everything under it except letters, with one query."""
     contents = ocr.read_image(image_id)
     receipts = [_whole(each) for _, each in sorted(contents.receipts.items())]
-    image = ocr.get_image(image_id) if contents.image is None else contents.image
+    image = contents.image or ocr.get_image(image_id)
     return WholeImage(image=image, lines=contents.lines, words=contents.words, receipts=receipts)
 
 
-@router.delete("/images/{image_id}")
-@allow(WRITE)
-def delete_image(image_id: ImageId, ocr: TheOcr) -> Written:
-    """Delete an image and everything under it; gives the number of items."""
-    return Written(count=ocr.delete_image(image_id))
-
-
-@router.get("/images/{image_id}/lines")
-@allow(READ)
-def list_lines(image_id: ImageId, ocr: TheOcr, paging: Paging) -> PageOf[Line]:
-    """The lines of an image in order."""
-    return paging.page(ocr.list_lines(image_id))
-
-
-@router.get("/images/{image_id}/lines/{line_id}/words")
-@allow(READ)
-def list_words(image_id: ImageId, line_id: Number, ocr: TheOcr, paging: Paging) -> PageOf[Word]:
-    """The words of a line in order."""
-    return paging.page(ocr.list_words(image_id, line_id))
-
-
-@router.get("/images/{image_id}/lines/{line_id}/words/{word_id}/letters")
-@allow(READ)
-def list_letters(image_id: ImageId, line_id: Number, word_id: Number, ocr: TheOcr, paging: Paging) -> PageOf[Letter]:
-    """The letters of a word in order."""
-    return paging.page(ocr.list_letters(image_id, line_id, word_id))
-
-
-@router.get("/images/{image_id}/receipts")
-@allow(READ)
-def list_receipts(image_id: ImageId, ocr: TheOcr, paging: Paging) -> PageOf[Receipt]:
-    """The receipts on an image."""
-    return paging.page(ocr.list_receipts(image_id))
-
-
-@router.get("/images/{image_id}/receipts/{receipt_id}")
+@router.get(RECEIPT_PATH)
 @allow(READ)
 def read_receipt(image_id: ImageId, receipt_id: Number, ocr: TheOcr) -> WholeReceipt:
-    """A receipt with everything under it but its letters, by one query."""
+    """Return a receipt with everything under it except letters, with one query."""
     return _whole(ocr.read_receipt(image_id, receipt_id))
 
 
-@router.get("/images/{image_id}/receipts/{receipt_id}/lines")
-@allow(READ)
-def list_receipt_lines(image_id: ImageId, receipt_id: Number, ocr: TheOcr, paging: Paging) -> PageOf[ReceiptLine]:
-    """The lines of a receipt in order."""
-    return paging.page(ocr.list_receipt_lines(image_id, receipt_id))
-
-
-@router.get("/images/{image_id}/receipts/{receipt_id}/lines/{line_id}/words")
-@allow(READ)
-def list_words_of_receipt(
-    image_id: ImageId, receipt_id: Number, line_id: Number, ocr: TheOcr, paging: Paging
-) -> PageOf[ReceiptWord]:
-    """The words of a receipt's line in order."""
-    return paging.page(ocr.list_words_of_receipt(image_id, receipt_id, line_id))
-
-
-@router.get("/images/{image_id}/receipts/{receipt_id}/lines/{line_id}/words/{word_id}/letters")
-@allow(READ)
-def list_letters_of_receipt(
-    image_id: ImageId, receipt_id: Number, line_id: Number, word_id: Number, ocr: TheOcr, paging: Paging
-) -> PageOf[ReceiptLetter]:
-    """The letters of a receipt's word in order."""
-    return paging.page(ocr.list_letters_of_receipt(image_id, receipt_id, line_id, word_id))
-
-
-@router.get("/images/{image_id}/receipt-words")
-@allow(READ)
-def list_receipt_words(
-    image_id: ImageId,
-    ocr: TheOcr,
-    paging: Paging,
-    most_confidence: Annotated[float | None, Query(ge=0, le=1, description="Only words less sure than this.")] = None,
-) -> PageOf[ReceiptWord]:
-    """The words of an image's receipts."""
-    return paging.page(ocr.list_receipt_words(image_id, most_confidence=most_confidence))
-
-
-@router.get("/receipts")
-@allow(READ)
-def list_all_receipts(ocr: TheOcr, paging: Paging) -> PageOf[Receipt]:
-    """The receipts of all images, by image and number."""
-    return paging.page(ocr.list_all_receipts())
-
-
-@router.get("/receipt-words")
-@allow(READ)
-def list_all_receipt_words(ocr: TheOcr, paging: Paging) -> PageOf[ReceiptWord]:
-    """The words of the receipts of all images."""
-    return paging.page(ocr.list_all_receipt_words())
-
-
 def _whole(contents: ReceiptContents) -> WholeReceipt:
-    return WholeReceipt(
-        receipt=contents.receipt,
-        metadata=contents.metadata,
-        lines=contents.lines,
-        words=contents.words,
-        labels=contents.labels,
-        analyses=[with_kind(each) for each in contents.analyses],
-    )
+    return WholeReceipt(**vars(contents) | {"analyses": [with_kind(each) for each in contents.analyses]})
+
+
+add_verbs(
+    router,
+    TheOcr,
+    RECEIPT
+    | {
+        "line_id": Number,
+        "word_id": Number,
+        "most_confidence": Annotated[
+            float | None, Query(ge=0, le=1, description="Only words with at most this confidence.")
+        ],
+    },
+    ("list_images", "GET /images", OcrService.list_images),
+    ("get_image", "GET /images/{image_id}", OcrService.get_image),
+    ("delete_image", "DELETE /images/{image_id}", OcrService.delete_image),
+    ("list_lines", "GET /images/{image_id}/lines", OcrService.list_lines),
+    ("list_words", "GET /images/{image_id}/lines/{line_id}/words", OcrService.list_words),
+    ("list_letters", "GET /images/{image_id}/lines/{line_id}/words/{word_id}/letters", OcrService.list_letters),
+    ("list_receipts", "GET /images/{image_id}/receipts", OcrService.list_receipts),
+    ("list_receipt_lines", f"GET {RECEIPT_PATH}/lines", OcrService.list_receipt_lines),
+    ("list_words_of_receipt", f"GET {RECEIPT_PATH}/lines/{{line_id}}/words", OcrService.list_words_of_receipt),
+    (
+        "list_letters_of_receipt",
+        f"GET {RECEIPT_PATH}/lines/{{line_id}}/words/{{word_id}}/letters",
+        OcrService.list_letters_of_receipt,
+    ),
+    ("list_receipt_words", "GET /images/{image_id}/receipt-words", OcrService.list_receipt_words),
+    ("list_all_receipts", "GET /receipts", OcrService.list_all_receipts),
+    ("list_all_receipt_words", "GET /receipt-words", OcrService.list_all_receipt_words),
+)

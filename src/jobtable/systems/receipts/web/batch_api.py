@@ -1,46 +1,41 @@
-"""Batches of words that models complete or embed."""
+"""Batches of words for completion or embedding by models."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
 from fastapi import Body as JsonBody
-from fastapi import Depends, Query
+from fastapi import Query
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
 from jobtable.systems.receipts.batches import BatchService
-from jobtable.systems.receipts.entities import BatchSummary, CompletionBatchResult, EmbeddingBatchResult
-from jobtable.systems.receipts.web.api import ImageId, Number
+from jobtable.systems.receipts.entities import BatchResult, BatchSummary, CompletionBatchResult, EmbeddingBatchResult
+from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, on_store
 from jobtable.web.api.parts import Body, Written, api_router
-from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import path_id
+from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
 router = api_router("batches")
 creation = api_router("batches", CreationRoute)
 
 BatchId = Annotated[str, path_id("batch-7")]
-Status = Annotated[str | None, Query(min_length=1, max_length=200, description="Only in this status.")]
-
-
-async def _batches(store: TheStore) -> BatchService:
-    return BatchService(store, store.clock)
-
-
-TheBatches = Annotated[BatchService, Depends(_batches)]
+TheBatches = Annotated[BatchService, on_store(BatchService)]
 
 
 class SubmitBody(Body):
-    """What the model's provider calls the batch, and when it got it."""
+    """The provider's id of a batch, and when it was submitted."""
 
     openai_batch_id: str = Field(min_length=1, max_length=200, examples=["batch_abc123"])
     submitted_at: datetime | None = None
 
 
 class CompleteBody(Body):
-    """Where the results of a batch are."""
+    """The provider's file with the results of a batch."""
 
     result_file_id: str | None = Field(None, min_length=1, max_length=200)
 
@@ -53,44 +48,18 @@ def create_batch(batch: BatchSummary, batches: TheBatches) -> BatchSummary:
     return batch
 
 
-@router.get("/batches")
-@allow(READ)
-def list_batches(
-    status: Annotated[str, Query(min_length=1, max_length=200, examples=["PENDING"])],
-    batches: TheBatches,
-    paging: Paging,
-    batch_type: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
-) -> PageOf[BatchSummary]:
-    """The batches in a status, of one type if it is given."""
-    return paging.page(batches.list_by_status(status, batch_type))
-
-
-@router.get("/batches/{batch_id}")
-@allow(READ)
-def get_batch(batch_id: BatchId, batches: TheBatches) -> BatchSummary:
-    """One batch."""
-    return batches.get(batch_id)
-
-
 @router.post("/batches/{batch_id}/submit")
 @allow(WRITE)
 def submit_batch(batch_id: BatchId, body: SubmitBody, batches: TheBatches) -> BatchSummary:
-    """Note that a pending batch has been handed to the model's provider."""
+    """Mark a pending batch as submitted to the model's provider."""
     return batches.submit(batch_id, body.openai_batch_id, at=body.submitted_at)
 
 
 @router.post("/batches/{batch_id}/complete")
 @allow(WRITE)
 def complete_batch(batch_id: BatchId, body: CompleteBody, batches: TheBatches) -> BatchSummary:
-    """Close a submitted batch whose results are there."""
+    """Complete a submitted batch; repeating the request changes nothing."""
     return batches.complete(batch_id, body.result_file_id)
-
-
-@router.post("/batches/{batch_id}/fail")
-@allow(WRITE)
-def fail_batch(batch_id: BatchId, batches: TheBatches) -> BatchSummary:
-    """Close a batch that came to nothing."""
-    return batches.fail(batch_id)
 
 
 @router.put("/batches/{batch_id}/completions")
@@ -98,9 +67,8 @@ def fail_batch(batch_id: BatchId, batches: TheBatches) -> BatchSummary:
 def record_completions(
     batch_id: BatchId, results: Annotated[list[CompletionBatchResult], JsonBody(max_length=1000)], batches: TheBatches
 ) -> Written:
-    """Store what a model says of labels; the same result may come again and is replaced."""
-    _refuse_strangers(batch_id, results)
-    return Written(count=batches.record(results))
+    """Store a model's opinions of labels and replace earlier ones."""
+    return _record(batches, batch_id, results)
 
 
 @router.put("/batches/{batch_id}/embeddings")
@@ -108,57 +76,38 @@ def record_completions(
 def record_embeddings(
     batch_id: BatchId, results: Annotated[list[EmbeddingBatchResult], JsonBody(max_length=1000)], batches: TheBatches
 ) -> Written:
-    """Store where embeddings went; the same result may come again and is replaced."""
-    _refuse_strangers(batch_id, results)
+    """Store where embeddings are and replace earlier results."""
+    return _record(batches, batch_id, results)
+
+
+def _record(batches: BatchService, batch_id: str, results: Sequence[BatchResult]) -> Written:
+    for result in results:
+        if result.batch_id != batch_id:
+            raise ValueRefusedError(f"a result names batch {result.batch_id}, not {batch_id}")
     return Written(count=batches.record(results))
 
 
-@router.get("/batches/{batch_id}/completions")
-@allow(READ)
-def list_completions(
-    batch_id: BatchId, batches: TheBatches, paging: Paging, status: Status = None
-) -> PageOf[CompletionBatchResult]:
-    """The results of a completion batch."""
-    return paging.page(batches.list_completions(batch_id, status))
-
-
-@router.get("/batches/{batch_id}/embeddings")
-@allow(READ)
-def list_embeddings(
-    batch_id: BatchId, batches: TheBatches, paging: Paging, status: Status = None
-) -> PageOf[EmbeddingBatchResult]:
-    """The results of an embedding batch."""
-    return paging.page(batches.list_embeddings(batch_id, status))
-
-
-@router.get("/completions/{label_target}")
-@allow(READ)
-def list_completions_of_target(
-    label_target: Annotated[str, path_id("merchant")], batches: TheBatches, paging: Paging, status: Status = None
-) -> PageOf[CompletionBatchResult]:
-    """The completions for a label target."""
-    return paging.page(batches.list_by_target(label_target, status))
-
-
-@router.get("/images/{image_id}/receipts/{receipt_id}/completions")
-@allow(READ)
-def list_completions_of_receipt(
-    image_id: ImageId, receipt_id: Number, batches: TheBatches, paging: Paging
-) -> PageOf[CompletionBatchResult]:
-    """What completion batches have said of a receipt."""
-    return paging.page(batches.list_completions_of_receipt(image_id, receipt_id))
-
-
-@router.get("/images/{image_id}/receipts/{receipt_id}/embeddings")
-@allow(READ)
-def list_embeddings_of_receipt(
-    image_id: ImageId, receipt_id: Number, batches: TheBatches, paging: Paging
-) -> PageOf[EmbeddingBatchResult]:
-    """What embedding batches have made of a receipt."""
-    return paging.page(batches.list_embeddings_of_receipt(image_id, receipt_id))
-
-
-def _refuse_strangers(batch_id: str, results: list[CompletionBatchResult] | list[EmbeddingBatchResult]) -> None:
-    for result in results:
-        if result.batch_id != batch_id:
-            raise ValueRefusedError(f"a result of batch {result.batch_id} is not one of {batch_id}")
+_STATUS = Query(min_length=1, max_length=200, description="Only in this status.", examples=["PENDING"])
+add_verbs(
+    router,
+    TheBatches,
+    {"status": Annotated[str, _STATUS], "batch_type": Annotated[str | None, Query(min_length=1, max_length=200)]},
+    ("list_batches", "GET /batches", BatchService.list_by_status),
+)
+add_verbs(
+    router,
+    TheBatches,
+    RECEIPT
+    | {
+        "batch_id": BatchId,
+        "label_target": Annotated[str, path_id("merchant")],
+        "status": Annotated[str | None, _STATUS],
+    },
+    ("get_batch", "GET /batches/{batch_id}", BatchService.get),
+    ("fail_batch", "POST /batches/{batch_id}/fail", BatchService.fail),
+    ("list_completions", "GET /batches/{batch_id}/completions", BatchService.list_completions),
+    ("list_embeddings", "GET /batches/{batch_id}/embeddings", BatchService.list_embeddings),
+    ("list_completions_of_target", "GET /completions/{label_target}", BatchService.list_by_target),
+    ("list_completions_of_receipt", f"GET {RECEIPT_PATH}/completions", BatchService.list_completions_of_receipt),
+    ("list_embeddings_of_receipt", f"GET {RECEIPT_PATH}/embeddings", BatchService.list_embeddings_of_receipt),
+)

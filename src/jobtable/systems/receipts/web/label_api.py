@@ -1,47 +1,32 @@
-"""Labels of receipts' words, the fields and merchants that come of them, and how labels are kept clean."""
+"""Labels of receipts' words, the fields and merchants derived from them, and aliases of labels."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import Body as JsonBody
-from fastapi import Depends, Query
+from fastapi import Query
 from pydantic import BaseModel, Field
 
-from jobtable.errors import missing
-from jobtable.systems.receipts.entities import (
-    LabelHygieneResult,
-    LabelMetadata,
-    ReceiptField,
-    ReceiptMetadata,
-    ReceiptWordLabel,
-)
+from jobtable.systems.receipts.entities import ReceiptWordLabel
 from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
-from jobtable.systems.receipts.web.api import ImageId, Number
+from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, on_store
 from jobtable.web.api.parts import Body, Written, api_router
-from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, allow
 
 router = api_router("labels")
 
+TheLabels = Annotated[LabelService, on_store(LabelService)]
+TheHygiene = Annotated[LabelHygieneService, on_store(LabelHygieneService)]
 Label = Annotated[str, path_id("MERCHANT_NAME")]
+Alias = Annotated[str, path_id("STORE")]
 Share = Annotated[float, Query(ge=0, le=1)]
 
 
-async def _labels(store: TheStore) -> LabelService:
-    return LabelService(store)
-
-
-async def _hygiene(store: TheStore) -> LabelHygieneService:
-    return LabelHygieneService(store, store.clock)
-
-
-TheLabels = Annotated[LabelService, Depends(_labels)]
-TheHygiene = Annotated[LabelHygieneService, Depends(_hygiene)]
-
-
 class MoveBody(Body):
-    """Labels as they were read, and the validation status that they get."""
+    """Labels as they were read, and their new validation status."""
 
     labels: list[ReceiptWordLabel] = Field(max_length=500)
     status: str = Field(min_length=1, max_length=100, examples=["VALID"])
@@ -49,36 +34,29 @@ class MoveBody(Body):
 
 
 class RelabelBody(Body):
-    """A label as it was read, and the one that its word gets instead."""
+    """A label as it was read, and the name of the one that replaces it."""
 
     label: ReceiptWordLabel
     name: str = Field(min_length=1, max_length=200, examples=["GRAND_TOTAL"])
 
 
-class Resolved(BaseModel):
+class CanonicalLabel(BaseModel):
     """The canonical name of a label."""
 
     label: str
 
 
-@router.put("/labels")
-@allow(WRITE)
-def add_labels(labels: Annotated[list[ReceiptWordLabel], JsonBody(max_length=1000)], service: TheLabels) -> Written:
-    """Give labels to words; a label that is there is replaced."""
-    return Written(count=service.add(labels))
-
-
 @router.post("/labels/move")
 @allow(WRITE)
 def move_labels(body: MoveBody, service: TheLabels) -> Written:
-    """Move labels that were read to another validation status, in steps of 50, each all or nothing."""
+    """Move labels, as they were read, to another validation status, in steps of 50 that are each all or nothing."""
     return Written(count=service.move(body.labels, body.status, reasoning=body.reasoning))
 
 
 @router.post("/labels/relabel")
 @allow(WRITE)
 def relabel(body: RelabelBody, service: TheLabels) -> ReceiptWordLabel:
-    """Give a word another label in place of this one, which is remembered."""
+    """Replace a word's label with another that records the old name."""
     return service.relabel(body.label, body.name)
 
 
@@ -90,136 +68,53 @@ def list_labels(
     label: Annotated[str | None, Query(min_length=1, description="Only this label.")] = None,
     status: Annotated[str | None, Query(min_length=1, description="Only in this validation status.")] = None,
 ) -> PageOf[ReceiptWordLabel]:
-    """The labels of all receipts; those of one name or in one status. A name goes before a status."""
+    """List the labels of all receipts, optionally of one name or in one status. With both, the status is ignored."""
     if label is not None:
         return paging.page(service.list_by_label(label))
-    if status is not None:
-        return paging.page(service.list_by_status(status))
-    return paging.page(service.list_everywhere())
-
-
-@router.get("/images/{image_id}/receipts/{receipt_id}/labels")
-@allow(READ)
-def list_labels_of_receipt(
-    image_id: ImageId, receipt_id: Number, service: TheLabels, paging: Paging
-) -> PageOf[ReceiptWordLabel]:
-    """The labels of a receipt's words, in the order of the words."""
-    return paging.page(service.list_by_receipt(image_id, receipt_id))
-
-
-@router.get("/images/{image_id}/receipts/{receipt_id}/fields")
-@allow(READ)
-def list_fields_of_receipt(
-    image_id: ImageId, receipt_id: Number, service: TheLabels, paging: Paging
-) -> PageOf[ReceiptField]:
-    """The fields of a receipt."""
-    return paging.page(service.list_fields(image_id, receipt_id))
-
-
-@router.put("/receipt-fields")
-@allow(WRITE)
-def keep_field(field: ReceiptField, service: TheLabels) -> ReceiptField:
-    """Store the words that make up a field of a receipt, in place of older ones."""
-    service.keep_field(field)
-    return field
-
-
-@router.get("/receipt-fields/{field_type}")
-@allow(READ)
-def list_field(field_type: Annotated[str, path_id("DATE")], service: TheLabels, paging: Paging) -> PageOf[ReceiptField]:
-    """One field of all receipts that have it."""
-    return paging.page(service.list_by_field(field_type))
-
-
-@router.put("/merchants")
-@allow(WRITE)
-def keep_merchant(metadata: ReceiptMetadata, service: TheLabels) -> ReceiptMetadata:
-    """Store the merchant of a receipt, in place of an older one."""
-    service.keep_merchant(metadata)
-    return metadata
-
-
-@router.get("/merchants")
-@allow(READ)
-def list_merchants(
-    service: TheLabels, paging: Paging, lowest: Share = 0.0, highest: Share = 1.0, most_sure_first: bool = False
-) -> PageOf[ReceiptMetadata]:
-    """The receipts whose merchant was found with a confidence within limits, in order of confidence."""
-    return paging.page(service.list_by_confidence(lowest, highest, most_sure_first=most_sure_first))
-
-
-@router.get("/merchants/{merchant_name}")
-@allow(READ)
-def list_receipts_of_merchant(
-    merchant_name: Annotated[str, path_id("Corner Shop")], service: TheLabels, paging: Paging
-) -> PageOf[ReceiptMetadata]:
-    """The receipts of a merchant."""
-    return paging.page(service.list_by_merchant(merchant_name))
-
-
-# --- what labels mean ------------------------------------------------------------------------------------------------
-
-
-@router.put("/label-descriptions")
-@allow(WRITE)
-def describe_label(description: LabelMetadata, hygiene: TheHygiene) -> LabelMetadata:
-    """Store what a canonical label means."""
-    hygiene.describe(description)
-    return description
-
-
-@router.get("/label-descriptions/{label}")
-@allow(READ)
-def get_description(label: Label, hygiene: TheHygiene) -> LabelMetadata:
-    """What a canonical label means."""
-    found = hygiene.find_description(label)
-    if found is None:
-        raise missing("description of the label", label)
-    return found
-
-
-@router.get("/label-targets/{label_target}")
-@allow(READ)
-def list_labels_of_target(
-    label_target: Annotated[str, path_id("merchant")], hygiene: TheHygiene, paging: Paging
-) -> PageOf[LabelMetadata]:
-    """The canonical labels for a target."""
-    return paging.page(hygiene.list_by_target(label_target))
-
-
-@router.put("/label-aliases")
-@allow(WRITE)
-def record_alias(result: LabelHygieneResult, hygiene: TheHygiene) -> LabelHygieneResult:
-    """Keep a finding that an alias means a canonical label."""
-    hygiene.record(result)
-    return result
-
-
-@router.get("/label-aliases/{alias}")
-@allow(READ)
-def list_meanings(
-    alias: Annotated[str, path_id("STORE")], hygiene: TheHygiene, paging: Paging
-) -> PageOf[LabelHygieneResult]:
-    """The findings about an alias."""
-    return paging.page(hygiene.list_by_alias(alias))
+    return paging.page(service.list_everywhere() if status is None else service.list_by_status(status))
 
 
 @router.get("/label-aliases/{alias}/canonical")
 @allow(READ)
-def resolve_alias(alias: Annotated[str, path_id("STORE")], hygiene: TheHygiene) -> Resolved:
-    """The canonical label for a label, by the findings that were agreed to; itself where there is none."""
-    return Resolved(label=hygiene.resolve(alias))
+def resolve_alias(alias: Alias, hygiene: TheHygiene) -> CanonicalLabel:
+    """Return the canonical label for a label according to the agreed findings, or the label itself."""
+    return CanonicalLabel(label=hygiene.resolve(alias))
 
 
-@router.post("/label-aliases/{alias}/consolidate")
-@allow(WRITE)
-def consolidate_alias(alias: Annotated[str, path_id("STORE")], hygiene: TheHygiene) -> Written:
-    """Give every word with an alias its canonical label; the same request again completes."""
-    return Written(count=hygiene.consolidate(alias))
-
-
-@router.get("/label-descriptions/{label}/aliases")
-@allow(READ)
-def list_aliases(label: Label, hygiene: TheHygiene, paging: Paging) -> PageOf[LabelHygieneResult]:
-    """The findings that lead to a canonical label."""
-    return paging.page(hygiene.list_aliases(label))
+add_verbs(
+    router,
+    TheLabels,
+    RECEIPT
+    | {
+        "labels": Annotated[list[ReceiptWordLabel], JsonBody(max_length=1000)],
+        "field_type": Annotated[str, path_id("DATE")],
+        "merchant_name": Annotated[str, path_id("Corner Shop")],
+        "lowest": Share,
+        "highest": Share,
+    },
+    ("add_labels", "PUT /labels", LabelService.add),
+    ("list_labels_of_receipt", f"GET {RECEIPT_PATH}/labels", LabelService.list_by_receipt),
+    ("list_fields_of_receipt", f"GET {RECEIPT_PATH}/fields", LabelService.list_fields),
+    ("keep_field", "PUT /receipt-fields", LabelService.keep_field),
+    ("list_field", "GET /receipt-fields/{field_type}", LabelService.list_by_field),
+    ("keep_merchant", "PUT /merchants", LabelService.keep_merchant),
+    ("list_merchants", "GET /merchants", LabelService.list_by_confidence),
+    ("list_receipts_of_merchant", "GET /merchants/{merchant_name}", LabelService.list_by_merchant),
+)
+add_verbs(
+    router,
+    TheHygiene,
+    {
+        "label": Label,
+        "canonical_label": Label,
+        "alias": Alias,
+        "label_target": Annotated[str, path_id("merchant")],
+    },
+    ("describe_label", "PUT /label-descriptions", LabelHygieneService.describe),
+    ("get_description", "GET /label-descriptions/{label}", LabelHygieneService.find_description),
+    ("list_aliases", "GET /label-descriptions/{canonical_label}/aliases", LabelHygieneService.list_aliases),
+    ("list_labels_of_target", "GET /label-targets/{label_target}", LabelHygieneService.list_by_target),
+    ("record_alias", "PUT /label-aliases", LabelHygieneService.record),
+    ("list_meanings", "GET /label-aliases/{alias}", LabelHygieneService.list_by_alias),
+    ("consolidate_alias", "POST /label-aliases/{alias}/consolidate", LabelHygieneService.consolidate),
+)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
-from jobtable.systems.receipts.analyses import AnalysisService, Timed
+from jobtable.systems.receipts.analyses import A, AnalysisService, Timed
 from jobtable.systems.receipts.entities import (
     ReceiptChatGPTValidation,
     ReceiptLabelAnalysis,
@@ -20,9 +20,10 @@ from jobtable.systems.receipts.entities import (
     ResultType,
 )
 from jobtable.systems.receipts.validation import Finding, ValidationService
-from jobtable.systems.receipts.web.api import ImageId, Number
-from jobtable.web.api.parts import Body, NewestFirst, Written, api_router, with_kind
-from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
+from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, ImageId, Number, on_store
+from jobtable.web.api.parts import Body, NewestFirst, api_router, with_kind
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import Instant, PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
 
@@ -30,30 +31,18 @@ router = api_router("validations")
 creation = api_router("validations", CreationRoute)
 
 FieldName = Annotated[str, path_id("total")]
-Status = Annotated[str, Query(min_length=1, max_length=200, examples=["INVALID"])]
-_RECEIPT = "/images/{image_id}/receipts/{receipt_id}"
-
-
-async def _analyses(store: TheStore) -> AnalysisService:
-    return AnalysisService(store)
-
-
-async def _validation(store: TheStore) -> ValidationService:
-    return ValidationService(store, store.clock)
-
-
-TheAnalyses = Annotated[AnalysisService, Depends(_analyses)]
-TheValidation = Annotated[ValidationService, Depends(_validation)]
+TheAnalyses = Annotated[AnalysisService, on_store(AnalysisService)]
+TheValidation = Annotated[ValidationService, on_store(ValidationService)]
 
 
 class NewValidation(Body):
-    """A validation to begin."""
+    """A validation to start."""
 
     version: str = Field(min_length=1, max_length=100, examples=["1.0"])
 
 
 class FindingBody(Body):
-    """Something that was found about a field."""
+    """A finding about a field."""
 
     type: ResultType
     message: str = Field(max_length=10_000)
@@ -76,127 +65,86 @@ class FindingsBody(Body):
 @router.put("/analyses/labels")
 @allow(WRITE)
 def keep_label_analysis(analysis: ReceiptLabelAnalysis, analyses: TheAnalyses) -> ReceiptLabelAnalysis:
-    """Store the labels that a model gives to a receipt's words, in place of an older analysis."""
-    analyses.keep(analysis)
-    return analysis
+    """Store the labels that a model assigns to a receipt's words, and replace an older analysis."""
+    return analyses.keep(analysis)
 
 
 @router.put("/analyses/structure")
 @allow(WRITE)
 def keep_structure_analysis(analysis: ReceiptStructureAnalysis, analyses: TheAnalyses) -> ReceiptStructureAnalysis:
-    """Store the sections that a model sees in a receipt, in place of an older analysis."""
-    analyses.keep(analysis)
-    return analysis
+    """Store the sections that a model recognised in a receipt, and replace an older analysis."""
+    return analyses.keep(analysis)
 
 
 @router.put("/analyses/line-items")
 @allow(WRITE)
 def keep_line_item_analysis(analysis: ReceiptLineItemAnalysis, analyses: TheAnalyses) -> ReceiptLineItemAnalysis:
-    """Store what was bought, in place of an older analysis."""
-    analyses.keep(analysis)
-    return analysis
+    """Store the items of a receipt, and replace an older analysis."""
+    return analyses.keep(analysis)
 
 
-def _add_list(path: str, name: str, kind: type[Timed], what: str) -> None:
-    """The list of one kind over all receipts."""
+def _add_get(path: str, kind: type[A], name: str, what: str) -> None:
+    @router.get(f"{RECEIPT_PATH}/analyses/{path}", name=name, response_model=kind, description=f"Return {what}.")
+    @allow(READ)
+    def get(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> Any:
+        return analyses.get(kind, image_id, receipt_id)
+
+
+_add_get("labels", ReceiptLabelAnalysis, "get_label_analysis", "the labels that a model assigns to a receipt's words")
+_add_get("structure", ReceiptStructureAnalysis, "get_structure_analysis", "the sections of a receipt")
+_add_get("line-items", ReceiptLineItemAnalysis, "get_line_item_analysis", "the items of a receipt")
+
+
+def _add_list(path: str, kind: type[Timed], name: str, what: str) -> None:
     page = PageOf[kind]  # type: ignore[valid-type]  # a type made at run time
 
-    @router.get(f"/analyses/{path}", name=name, response_model=page, description=f"{what}, in order of time.")
+    @router.get(f"/analyses/{path}", name=name, response_model=page, description=f"List {what} by time.")
     @allow(READ)
     def list_by_time(
         analyses: TheAnalyses,
         paging: Paging,
-        after: Annotated[Instant | None, Query(description="Only analyses behind this instant.")] = None,
+        after: Annotated[Instant | None, Query(description="Only analyses after this time.")] = None,
         newest_first: NewestFirst = False,
     ) -> Any:
         return paging.page(analyses.list_by_time(kind, after=after, newest_first=newest_first))
 
 
-_add_list("labels", "list_label_analyses", ReceiptLabelAnalysis, "The label analyses of all receipts")
-_add_list("structure", "list_structure_analyses", ReceiptStructureAnalysis, "The structure analyses of all receipts")
-_add_list("line-items", "list_line_item_analyses", ReceiptLineItemAnalysis, "The line-item analyses of all receipts")
-_add_list("validations", "list_validations_by_time", ReceiptValidationSummary, "The validations of all receipts")
+_VALIDATION = "validations of all receipts"
+_add_list("labels", ReceiptLabelAnalysis, "list_label_analyses", "the label analyses of all receipts")
+_add_list("structure", ReceiptStructureAnalysis, "list_structure_analyses", "the structure analyses of all receipts")
+_add_list("line-items", ReceiptLineItemAnalysis, "list_line_item_analyses", "the line-item analyses of all receipts")
+_add_list("validations", ReceiptValidationSummary, "list_validations_by_time", f"the {_VALIDATION}")
 _add_list(
-    "validation-fields",
-    "list_validated_fields_by_time",
-    ReceiptValidationCategory,
-    "How the fields of all receipts stand",
+    "validation-fields", ReceiptValidationCategory, "list_validated_fields_by_time", f"the categories of {_VALIDATION}"
 )
 _add_list(
-    "validation-results", "list_validation_results_by_time", ReceiptValidationResult, "The results of all validations"
+    "validation-results", ReceiptValidationResult, "list_validation_results_by_time", f"the results of {_VALIDATION}"
 )
 _add_list(
-    "second-passes",
-    "list_second_passes_by_time",
-    ReceiptChatGPTValidation,
-    "The second passes over the validations of all receipts",
+    "second-passes", ReceiptChatGPTValidation, "list_second_passes_by_time", f"the second passes over {_VALIDATION}"
 )
 
 
-@router.get(_RECEIPT + "/analyses/labels")
-@allow(READ)
-def get_label_analysis(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> ReceiptLabelAnalysis:
-    """The labels that a model gives to a receipt's words."""
-    return analyses.get(ReceiptLabelAnalysis, image_id, receipt_id)
-
-
-@router.get(_RECEIPT + "/analyses/structure")
-@allow(READ)
-def get_structure_analysis(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> ReceiptStructureAnalysis:
-    """The sections that a model sees in a receipt."""
-    return analyses.get(ReceiptStructureAnalysis, image_id, receipt_id)
-
-
-@router.get(_RECEIPT + "/analyses/line-items")
-@allow(READ)
-def get_line_item_analysis(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> ReceiptLineItemAnalysis:
-    """What was bought."""
-    return analyses.get(ReceiptLineItemAnalysis, image_id, receipt_id)
-
-
-@router.get(_RECEIPT + "/analyses")
+@router.get(RECEIPT_PATH + "/analyses")
 @allow(READ)
 def list_analyses_of_receipt(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> list[dict[str, Any]]:
-    """All that analyses and validations have to say of a receipt, each with the name of its kind as `entity`."""
+    """List all analyses and validations of a receipt; each names its kind as `entity`."""
     return [with_kind(each) for each in analyses.list_of_receipt(image_id, receipt_id)]
 
 
-# --- the validation of one receipt ----------------------------------------------------------------------------------
+# --- validations ----------------------------------------------------------------------------------------------------
 
 
-@creation.post(_RECEIPT + "/validation", status_code=201)
+@creation.post(RECEIPT_PATH + "/validation", status_code=201)
 @allow(WRITE)
 def start_validation(
     image_id: ImageId, receipt_id: Number, body: NewValidation, validation: TheValidation
 ) -> ReceiptValidationSummary:
-    """Begin the validation of a receipt."""
+    """Start the validation of a receipt."""
     return validation.start(image_id, receipt_id, version=body.version)
 
 
-@router.get(_RECEIPT + "/validation")
-@allow(READ)
-def get_validation(image_id: ImageId, receipt_id: Number, validation: TheValidation) -> ReceiptValidationSummary:
-    """How a receipt's validation stands."""
-    return validation.get_summary(image_id, receipt_id)
-
-
-@router.delete(_RECEIPT + "/validation")
-@allow(WRITE)
-def delete_validation(image_id: ImageId, receipt_id: Number, validation: TheValidation) -> Written:
-    """Delete a receipt's validation with all its parts, so that another can begin; gives the number of items."""
-    return Written(count=validation.delete(image_id, receipt_id))
-
-
-@router.get(_RECEIPT + "/validation/categories")
-@allow(READ)
-def list_categories(
-    image_id: ImageId, receipt_id: Number, validation: TheValidation, paging: Paging
-) -> PageOf[ReceiptValidationCategory]:
-    """The categories of a receipt's validation."""
-    return paging.page(validation.list_categories(image_id, receipt_id))
-
-
-@creation.post(_RECEIPT + "/validation/categories/{field_name}/results", status_code=201)
+@creation.post(RECEIPT_PATH + "/validation/categories/{field_name}/results", status_code=201)
 @allow(WRITE)
 def add_findings(
     image_id: ImageId,
@@ -206,89 +154,55 @@ def add_findings(
     validation: TheValidation,
     request: Request,
 ) -> list[ReceiptValidationResult]:
-    """Store findings about a field, and bring its category and the summary into step."""
-    findings = [Finding(**each.model_dump()) for each in body.findings]
+    """Store findings about a field, and update its category and the summary."""
+    findings = [Finding(**dict(each)) for each in body.findings]
+    call_id = request.headers.get(HEADER)
     return validation.add_findings(
-        image_id,
-        receipt_id,
-        field_name,
-        findings,
-        field_category=body.field_category,
-        call_id=request.headers.get(HEADER),
+        image_id, receipt_id, field_name, findings, field_category=body.field_category, call_id=call_id
     )
 
 
-@router.get(_RECEIPT + "/validation/categories/{field_name}/results")
-@allow(READ)
-def list_results(
-    image_id: ImageId, receipt_id: Number, field_name: FieldName, validation: TheValidation, paging: Paging
-) -> PageOf[ReceiptValidationResult]:
-    """The results of one category, in order."""
-    return paging.page(validation.list_results(image_id, receipt_id, field_name))
-
-
-@router.delete(_RECEIPT + "/validation/categories/{field_name}/results/{result_index}", status_code=204)
+@router.delete(RECEIPT_PATH + "/validation/categories/{field_name}/results/{result_index}", status_code=204)
 @allow(WRITE)
 def remove_result(
     image_id: ImageId, receipt_id: Number, field_name: FieldName, result_index: Number, validation: TheValidation
 ) -> Response:
-    """Take a result back, and bring its category and the summary into step."""
+    """Remove a result, and update its category and the summary."""
     validation.remove_result(image_id, receipt_id, field_name, result_index)
     return Response(status_code=204)
 
 
-@creation.post(_RECEIPT + "/validation/second-passes", status_code=201)
+@creation.post(RECEIPT_PATH + "/validation/second-passes", status_code=201)
 @allow(WRITE)
 def add_second_pass(
     image_id: ImageId, receipt_id: Number, second: ReceiptChatGPTValidation, validation: TheValidation
 ) -> ReceiptValidationSummary:
-    """Store a second pass; the summary takes its revised status."""
+    """Store a second pass and give the summary its revised status."""
     if (second.image_id, second.receipt_id) != (image_id, receipt_id):
-        raise ValueRefusedError(f"the second pass is over {second.image_id} {second.receipt_id}, not this receipt")
+        raise ValueRefusedError(f"the second pass names receipt {second.receipt_id} of image {second.image_id}")
     return validation.second_pass(second)
 
 
-@router.get(_RECEIPT + "/validation/second-passes")
-@allow(READ)
-def list_second_passes(
-    image_id: ImageId, receipt_id: Number, validation: TheValidation, paging: Paging
-) -> PageOf[ReceiptChatGPTValidation]:
-    """The second passes over a receipt's validation, the oldest first."""
-    return paging.page(validation.list_second_passes(image_id, receipt_id))
-
-
-# --- over all receipts ----------------------------------------------------------------------------------------------
-
-
-@router.get("/validations")
-@allow(READ)
-def list_validations(status: Status, validation: TheValidation, paging: Paging) -> PageOf[ReceiptValidationSummary]:
-    """The validations in a status, the oldest first."""
-    return paging.page(validation.list_by_status(status))
-
-
-@router.get("/validations/second-passes")
-@allow(READ)
-def list_second_passes_by_status(
-    status: Status, validation: TheValidation, paging: Paging
-) -> PageOf[ReceiptChatGPTValidation]:
-    """The second passes that gave a status, the oldest first."""
-    return paging.page(validation.list_second_passes_by_status(status))
-
-
-@router.get("/validations/fields/{field_name}")
-@allow(READ)
-def list_by_field_status(
-    field_name: FieldName, status: Status, validation: TheValidation, paging: Paging
-) -> PageOf[ReceiptValidationCategory]:
-    """Where a field has a status, over all receipts."""
-    return paging.page(validation.list_by_field_status(field_name, status))
-
-
-@router.get("/validations/results/{result_type}")
-@allow(READ)
-def list_by_result_type(
-    result_type: ResultType, validation: TheValidation, paging: Paging
-) -> PageOf[ReceiptValidationResult]:
-    """The results of a type, over all receipts."""
-    return paging.page(validation.list_by_result_type(result_type))
+_STATUS = Annotated[str, Query(min_length=1, max_length=200, examples=["INVALID"])]
+add_verbs(
+    router,
+    TheValidation,
+    RECEIPT | {"field_name": FieldName, "status": _STATUS},
+    ("get_validation", f"GET {RECEIPT_PATH}/validation", ValidationService.get_summary),
+    ("delete_validation", f"DELETE {RECEIPT_PATH}/validation", ValidationService.delete),
+    ("list_categories", f"GET {RECEIPT_PATH}/validation/categories", ValidationService.list_categories),
+    (
+        "list_results",
+        f"GET {RECEIPT_PATH}/validation/categories/{{field_name}}/results",
+        ValidationService.list_results,
+    ),
+    ("list_second_passes", f"GET {RECEIPT_PATH}/validation/second-passes", ValidationService.list_second_passes),
+    ("list_validations", "GET /validations", ValidationService.list_by_status),
+    (
+        "list_second_passes_by_status",
+        "GET /validations/second-passes",
+        ValidationService.list_second_passes_by_status,
+    ),
+    ("list_by_field_status", "GET /validations/fields/{field_name}", ValidationService.list_by_field_status),
+    ("list_by_result_type", "GET /validations/results/{result_type}", ValidationService.list_by_result_type),
+)

@@ -130,7 +130,7 @@ class Services:
         return JobObjects(self.jobs.store)
 
     def is_referenced(self, key: str) -> bool:
-        """Whether a record of some system names the object: what the sweep of orphans asks.
+        """Whether a record of some system names the object: what `objects sweep` asks.
 
         An object under a prefix that no system has is somebody else's, and counts as named. A table that a dry run has
         not created names nothing.

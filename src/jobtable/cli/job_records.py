@@ -145,7 +145,7 @@ def metrics(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the metrics that a job has reported, by name and time; of a sweep, those of its children.
+    """List the metrics that a job has reported, by name and time, and those that its children roll up.
 
     \b
     Example:

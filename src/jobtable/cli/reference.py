@@ -22,12 +22,11 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
   (see [settings](settings.md)). The tables of an embedded store are created when they are first needed; those in the
   cloud with `jobtable tables create`.
 - `jobtable --server URL COMMAND` works through a server instead, with the token in `JOBTABLE_TOKEN` (or `--token`
-  before the command; `--server` may stand behind it). Jobs, queues, sweeps, journeys, analyses, executions, tasks,
-  receipts and tokens are read and changed there as on a store. What a command starts, the server's workers run: the
-  command waits for them with the same progress (`sweeps run` with `--follow`), or not at all with `--submit-only`.
-  Files are read here, except the source of a journey, which its workers read. `jobtable --server URL worker` runs
-  jobs and sweeps here ([workers](../guides/workers.md#through-a-server)), as do the workers of `sweeps run --workers`.
-  Tables, exports of tables, the listing of objects and the migration of receipts need the store itself.
+  before the command; `--server` may follow it). Jobs, queues, tokens and what the systems store are read and changed
+  there as on a store. The server's workers run what a command starts: the command waits for them with the same
+  progress, or not at all with `--submit-only`. Files are read here, unless the help of a command says otherwise.
+  `jobtable --server URL worker` runs jobs here ([workers](../guides/workers.md#through-a-server)).
+  Tables, exports of tables, the listing of objects and migrations need the store itself.
 - `jobtable jobs submit --config FILE` takes a definition in YAML or JSON, and options change what it says:
 
   ```yaml
@@ -45,7 +44,7 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
   ```
 
 - What deletes something for good asks first. `--yes` says yes beforehand; where there is no terminal, it must.
-- `jobtable --install-completion` lets your shell complete commands, options and ids of jobs, sweeps and executions.
+- `jobtable --install-completion` lets your shell complete commands, options and ids.
 - An error is one line on stderr, and an exit code that scripts can use:
 """
 

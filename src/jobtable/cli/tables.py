@@ -61,7 +61,7 @@ def create(
 
     \b
     Example:
-        jobtable tables create --store file:jobs.db --system conversations --delete-existing --yes
+        jobtable tables create --store file:jobs.db --system evals --delete-existing --yes
     """
     done: list[dict[str, Any]] = []
     with open_store(store, creates=True) as opened:

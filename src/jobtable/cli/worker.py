@@ -74,7 +74,7 @@ def worker(
 
     Tasks are imported from the current folder and from what is installed. The first Ctrl-C or SIGTERM lets running jobs
     end, and gives back what has not ended in time; the second one does so at once. Through a server (--server, with a
-    token of the role worker) it runs tasks that need no store of their own, and sweeps.
+    token of the role worker) it runs tasks that need no store of their own.
 
     \b
     Example:

@@ -34,7 +34,7 @@ def policies(tables: Mapping[str, Table], bucket: str, of_servers: Iterable[type
         _objects(bucket, ("GetObject",)),
     ]
     full = [
-        # Exports and the migration of legacy receipts read whole tables.
+        # Exports and migrations read whole tables.
         _items(tables, (*_READ_ITEMS, *_WRITE_ITEMS, *_DESCRIBE, "Scan")),
         *_streams(tables),
         _listing_of_tables(),

@@ -35,7 +35,7 @@ _COLLECTING_MODULE = "pydantic._internal._fields"
 
 
 def camel_case(name: str) -> str:
-    """journey_id -> journeyId."""
+    """job_id -> jobId."""
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)
 

@@ -39,7 +39,7 @@ for _type, _ending in (
 
 
 def object_key(*parts: str | int) -> str:
-    """The key of these parts: `object_key("journeys", journey_id, "logs", f"{step}.json")`."""
+    """The key of these parts: `object_key("evals", eval_id, "logs", f"{step}.json")`."""
     if not parts:
         raise ValueRefusedError("an object key needs at least one part")
     key = "/".join(_encoded(str(part)) for part in parts)

@@ -70,7 +70,7 @@ TheTokens = Annotated[Tokens, Depends(_tokens)]
 
 
 def service(kind: type[T]) -> Any:
-    """A dependency on a service of a system: `TheSweeps = Annotated[Sweeps, service(Sweeps)]`."""
+    """A dependency on a service of a system: `TheEvals = Annotated[Evals, service(Evals)]`."""
 
     async def get(services: AllServices) -> T:
         return services.get(kind)

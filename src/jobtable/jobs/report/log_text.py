@@ -143,7 +143,7 @@ class RunText:
             raise self._lease.lost()
 
     def _put_record(self, record: JobLogText) -> None:
-        """Name an object; if the job was deleted meanwhile, the sweep of orphans removes that."""
+        """Name an object; if the job was deleted meanwhile, `objects sweep` removes that."""
         with lost_if_refused(self._lease), self._store.transaction() as tx:
             tx.check(Job.key(job_id=self._job_id), is_known(self._lease))
             tx.put(record)
@@ -233,7 +233,7 @@ def remove_parts(objects: ObjectStore, job_id: str, epoch: int, count: int) -> N
     """Remove the parts of a text that is one object now.
 
     The first is removed first: who sees parts without it knows that the text has become one. What cannot be removed,
-    the sweep of orphans removes.
+    `objects sweep` removes.
     """
     with contextlib.suppress(ObjectStoreError):
         for number in range(count):

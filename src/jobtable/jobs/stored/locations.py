@@ -49,13 +49,13 @@ def log_part_key(job_id: str, epoch: int, number: int) -> str:
 
 
 def discard(objects: ObjectStore, key: str) -> None:
-    """Remove an object that no record names. If that fails, the sweep of orphans does it."""
+    """Remove an object that no record names. If that fails, `objects sweep` does it."""
     with contextlib.suppress(ObjectStoreError):
         objects.delete(key)
 
 
 class JobObjects:
-    """Tells which objects of jobs a record names: what the sweep of orphans asks."""
+    """Tells which objects of jobs a record names: what `objects sweep` asks."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

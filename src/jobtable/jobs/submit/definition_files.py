@@ -1,4 +1,4 @@
-"""Definitions in YAML and JSON files, as people write them: one reader for those of jobs and of sweeps."""
+"""Definitions in YAML and JSON files, as people write them: one reader for those of jobs and of systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobtable.errors import TaskError, ValueRefusedError
 try:
     import yaml
 except ModuleNotFoundError as missing:
-    raise TaskError("definitions in files need PyYAML: pip install 'jobtable[sweeps]' or 'jobtable[cli]'") from missing
+    raise TaskError("definitions in files need PyYAML: pip install 'jobtable[cli]'") from missing
 
 _MOST_VALUES = 1_000_000
 """More than any definition has; a few lines of references to references could stand for billions."""

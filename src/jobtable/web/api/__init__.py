@@ -56,6 +56,12 @@ def groups() -> list[ModuleType]:
     return [*_GROUPS, *(module for system, paths in declared("api") for module in system.load_all(paths))]
 
 
+@cache
+def examples() -> dict[str, Any]:
+    """Return the example bodies of the core and of every system, by operation."""
+    return BODIES | {name: body for module in groups() for name, body in getattr(module, "EXAMPLES", {}).items()}
+
+
 _DESCRIPTION = """
 Every verb of the services. Lists are read page by page: send the `cursor` of a page to get the next one.
 Errors are `application/problem+json`. Requests that create something take an `Idempotency-Key`.
@@ -101,5 +107,5 @@ def _add_rule(operation: dict[str, Any], rule: Rule) -> None:
 
 
 def _add_example(operation: dict[str, Any]) -> None:
-    if operation["operationId"] in BODIES:
-        operation["requestBody"]["content"]["application/json"]["example"] = BODIES[operation["operationId"]]
+    if operation["operationId"] in examples():
+        operation["requestBody"]["content"]["application/json"]["example"] = examples()[operation["operationId"]]

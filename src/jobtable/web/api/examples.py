@@ -1,4 +1,4 @@
-"""A body for each of the important requests, as the API's description shows it: by the name of the operation."""
+"""Example bodies of the core's requests, by operation; a system has them beside its routes, in `EXAMPLES`."""
 
 from __future__ import annotations
 
@@ -40,52 +40,5 @@ BODIES: dict[str, Any] = {
     "add_metrics": {**_LEASE, "metrics": [{"metric_name": "val_loss", "value": 0.131, "epoch": 4}]},
     "finish_job": {**_LEASE, "kind": "completed", "result": {"val_loss": 0.131}},
     "release_job": {**_LEASE, "reason": "the machine is taken away"},
-    "submit_sweep": {
-        "sweep_id": "learning-rates",
-        "sweep": {
-            "name": "learning rates",
-            "task": "training:train",
-            "objective": "val_loss",
-            "direction": "minimize",
-            "trials": 20,
-            "sampler": "random",
-            "stopper": {"name": "asha", "first_epoch": 1, "factor": 3, "last_epoch": 9},
-            "seed": 7,
-            "space": {
-                "learning_rate": {"type": "float", "low": 0.0001, "high": 1, "log": True},
-                "layers": {"type": "int", "low": 1, "high": 4},
-                "optimizer": ["sgd", "adam"],
-            },
-        },
-    },
-    "extend_sweep": {"total": 50},
-    "create_journey": {
-        "journey_id": "JRN-1",
-        "name": "Product catalogue",
-        "created_by": "data_team",
-        "oda_component_type": "PRODUCTCATALOG",
-        "source": {"schema_id": "schema-1", "schema_name": "Legacy products"},
-        "parameters": {"source": "/data/catalogue.db", "batchRows": 200},
-        "template": {"example_rules": True},
-    },
-    "start_run": {
-        "conversation_id": "town",
-        "comments_csv": (
-            "timestamp,datetime,comment-id,author-id,agrees,disagrees,moderated,comment-body\n"
-            "1417396472000,2014-12-01,0,0,1,0,1,The library should open on Sundays.\n"
-        ),
-        "votes_csv": "timestamp,datetime,comment-id,voter-id,vote\n1417396473000,2014-12-01,0,1,1\n",
-        "seed": 7,
-    },
-    "rerun": {"first": "LAYOUT", "seed": 8},
-    "start_execution": {
-        "definition": "jobtable.systems.albums.example:STEP_FUNCTIONS",
-        "image": "VGhlIEJlYXRsZXMgLSBBYmJleSBSb2FkICgxOTY5KQo=",
-        "name": "shelf.txt",
-    },
-    "complete_task": {
-        "albums": [{"album_index": 1, "album_name": "Abbey Road", "artist": "The Beatles", "year": 1969}],
-        "token": "the token that was shown once",
-    },
     "create_token": {"role": "read", "name": "dashboards", "expires_in_seconds": 2592000},
 }

@@ -35,7 +35,7 @@ _NAVIGATION_END = (
 )
 _SHOWN_BY_BROWSERS = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"}
 _MOST_ASKED = 20
-"""How many objects of a page are looked up; an image has a few receipts."""
+"""How many objects of a page are looked up; a page shows a few."""
 
 
 def navigation() -> list[NavigationEntry]:
@@ -44,7 +44,7 @@ def navigation() -> list[NavigationEntry]:
 
 
 def _templates_of_systems() -> dict[str, BaseLoader]:
-    """Return a loader for each system with templates, by name: a page renders `sweeps/sweep.html`."""
+    """Return a loader for each system with templates, by name: a page renders `evals/eval.html`."""
     packages = {system.name: package for system, package in declared("web")}
     return {
         name: PackageLoader(package) for name, package in packages.items() if (files(package) / "templates").is_dir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Query
 from pydantic import Base64Encoder, BaseModel, EncodedBytes, Field
@@ -23,6 +23,18 @@ from jobtable.web.limits import takes_file
 
 router = api_router("albums as they run")
 creation = api_router("albums as they run", CreationRoute)
+
+EXAMPLES: dict[str, Any] = {
+    "start_execution": {
+        "definition": "jobtable.systems.albums.example:STEP_FUNCTIONS",
+        "image": "VGhlIEJlYXRsZXMgLSBBYmJleSBSb2FkICgxOTY5KQo=",
+        "name": "shelf.txt",
+    },
+    "complete_task": {
+        "albums": [{"album_index": 1, "album_name": "Abbey Road", "artist": "The Beatles", "year": 1969}],
+        "token": "the token that was shown once",
+    },
+}
 
 
 async def _executions(services: AllServices) -> Executions:

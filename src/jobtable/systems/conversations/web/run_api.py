@@ -23,6 +23,19 @@ from jobtable.web.limits import takes_file
 router = api_router("conversations as they run")
 creation = api_router("conversations as they run", CreationRoute)
 
+EXAMPLES: dict[str, Any] = {
+    "start_run": {
+        "conversation_id": "town",
+        "comments_csv": (
+            "timestamp,datetime,comment-id,author-id,agrees,disagrees,moderated,comment-body\n"
+            "1417396472000,2014-12-01,0,0,1,0,1,The library should open on Sundays.\n"
+        ),
+        "votes_csv": "timestamp,datetime,comment-id,voter-id,vote\n1417396473000,2014-12-01,0,1,1\n",
+        "seed": 7,
+    },
+    "rerun": {"first": "LAYOUT", "seed": 8},
+}
+
 RunId = Annotated[str, path_id("5e0c-run")]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 

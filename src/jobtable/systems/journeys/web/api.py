@@ -29,6 +29,18 @@ from jobtable.web.idempotency import CreationRoute
 router = api_router("journeys")
 creation = api_router("journeys", CreationRoute)
 
+EXAMPLES: dict[str, Any] = {
+    "create_journey": {
+        "journey_id": "JRN-1",
+        "name": "Product catalogue",
+        "created_by": "data_team",
+        "oda_component_type": "PRODUCTCATALOG",
+        "source": {"schema_id": "schema-1", "schema_name": "Legacy products"},
+        "parameters": {"source": "/data/catalogue.db", "batchRows": 200},
+        "template": {"example_rules": True},
+    },
+}
+
 TheJourneys = Annotated[Journeys, service(Journeys)]
 JourneyId = Annotated[str, path_id("JRN-ABC123456789")]
 StageId = Annotated[str, path_id("raw_analysis")]

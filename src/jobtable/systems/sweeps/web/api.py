@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import BaseModel, Field
@@ -21,6 +21,28 @@ from jobtable.web.idempotency import CreationRoute
 
 router = api_router("sweeps")
 creation = api_router("sweeps", CreationRoute)
+
+EXAMPLES: dict[str, Any] = {
+    "submit_sweep": {
+        "sweep_id": "learning-rates",
+        "sweep": {
+            "name": "learning rates",
+            "task": "training:train",
+            "objective": "val_loss",
+            "direction": "minimize",
+            "trials": 20,
+            "sampler": "random",
+            "stopper": {"name": "asha", "first_epoch": 1, "factor": 3, "last_epoch": 9},
+            "seed": 7,
+            "space": {
+                "learning_rate": {"type": "float", "low": 0.0001, "high": 1, "log": True},
+                "layers": {"type": "int", "low": 1, "high": 4},
+                "optimizer": ["sgd", "adam"],
+            },
+        },
+    },
+    "extend_sweep": {"total": 50},
+}
 
 SweepId = Annotated[str, path_id("9b2d-sweep")]
 Most = Annotated[int, Query(ge=1, le=1000)]

@@ -22,14 +22,7 @@ from jobtable.embedded.storage import Storage, Transaction, View, restoring
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.restoring import AFTER_ALL_LABELS, BackupRecord, BackupSelection, label_at
 from jobtable.embedded.storage.table_changes import new_id
-from jobtable.embedded.table_names import (
-    backup_arn,
-    backup_of_arn,
-    is_own_arn,
-    source_table,
-    table_arn,
-    table_of,
-)
+from jobtable.embedded.table_names import backup_arn, backup_of_arn, is_own_arn, source_table, table_arn, table_of
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestError, RequestRefused, request_error
@@ -204,9 +197,11 @@ def restore(storage: Storage, request: Request) -> Response:
 
     As in DynamoDB, the answer says so of every table.
     """
-    _refuse_length(request.get("TargetTableName"))
+    target = request.get("TargetTableName")
+    if isinstance(target, str) and not 3 <= len(target) <= 255:  # only here DynamoDB does not report a constraint
+        raise RequestRefused("TableName must be at least 3 characters long and at most 255 characters long")
     check_constraints("RestoreTableFromBackup", request)
-    target, arn = request["TargetTableName"], request["BackupArn"]
+    target, arn = str(target), request["BackupArn"]
     named = backup_of_arn(arn)
     refuse_what_is_not_kept(request)
     refuse_other_region(arn, request)
@@ -241,20 +236,8 @@ def _new(view: View, id_: int, record: TableRecord, name: str, now: float, *, di
     created = milliseconds / 1000
     items, size = view.counters([record.id])[record.id]
     return BackupRecord(
-        id=id_,
-        label=f"{label_at(created)}-{digits}",
-        name=name,
-        created=created,
-        table=record,
-        items=items,
-        size=size,
+        id=id_, label=f"{label_at(created)}-{digits}", name=name, created=created, table=record, items=items, size=size
     )
-
-
-def _refuse_length(target: object) -> None:
-    """RequestRefused for a name that is too short or too long: only here, DynamoDB has other words than constraints."""
-    if isinstance(target, str) and not 3 <= len(target) <= 255:
-        raise RequestRefused("TableName must be at least 3 characters long and at most 255 characters long")
 
 
 def _existing(view: View, named: tuple[str, str], arn: str, now: float) -> BackupRecord:

@@ -44,7 +44,7 @@ from jobtable.embedded.units import (
 )
 from jobtable.embedded.values import SEVERAL_TYPES, validate_item
 from jobtable.embedded.wordings import expect_type
-from jobtable.embedded.writes import Write, delete_of, put_of, read_olds, valid_item
+from jobtable.embedded.writes import Write, delete_of, put_of, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 
@@ -127,7 +127,9 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
         expect_type(per_table, dict)
         found = older[name] = older_parameters("BatchGetItem", per_table, request)
         check_members(per_table, _KEYS_MEMBERS, path, found.faults(path) if found else ())
-        _check_length(per_table["Keys"], f"RequestItems.{name}.member.Keys")
+        if not 1 <= len(per_table["Keys"]) <= MAX_GETS:
+            rule = f"Member must have length less than or equal to {MAX_GETS}" if per_table["Keys"] else AT_LEAST_ONE
+            raise constraints_broken([unshown_constraint(f"RequestItems.{name}.member.Keys", rule)])
         count += len(per_table["Keys"])
     if count > MAX_GETS:
         raise RequestRefused("Too many items requested for the BatchGetItem call")
@@ -240,7 +242,7 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
         consumed, metrics = [], {}
         for name, per_table in writes.items():
             units = Units()
-            olds = read_olds(transaction, per_table)
+            olds = [write.old(transaction) for write in per_table]
             with transaction.together():
                 for write, old in zip(per_table, olds, strict=True):
                     new = write.new(old)
@@ -344,12 +346,3 @@ def _shown_value(value: Any) -> str:
     kinds = value.items() if isinstance(value, dict) else ()
     shown = (f"{kind}={content if isinstance(content, str) else '...'}" for kind, content in kinds)
     return f"AttributeValue({', '.join(shown)})"
-
-
-def _check_length(keys: list[Any], path: str) -> None:
-    if not keys:
-        raise constraints_broken([unshown_constraint(path, AT_LEAST_ONE)])
-    if len(keys) > MAX_GETS:
-        raise constraints_broken(
-            [unshown_constraint(path, f"Member must have length less than or equal to {MAX_GETS}")]
-        )

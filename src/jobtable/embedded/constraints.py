@@ -156,10 +156,7 @@ _RULES: dict[str, Mapping[str, Rule]] = {
         **_OPTIONS,
         "GlobalSecondaryIndexUpdates": Rule(members=_INDEX_UPDATE),
     },
-    "ListTables": {
-        "ExclusiveStartTableName": Rule(name_faults=index_name_faults),
-        "Limit": Rule(least=1, most=100),
-    },
+    "ListTables": {"ExclusiveStartTableName": Rule(name_faults=index_name_faults), "Limit": Rule(least=1, most=100)},
     "UpdateTimeToLive": {
         **_NAMED,
         "TimeToLiveSpecification": Rule(

@@ -38,7 +38,12 @@ def canonical_number(text: str) -> str:
     if len(digits) > MAX_DIGITS:
         raise RequestRefused("Attempting to store more than 38 significant digits in a Number")
     if not MIN_MAGNITUDE <= magnitude <= MAX_MAGNITUDE:
-        raise _out_of_range(text, exponent, magnitude)
+        message = older = _OVERFLOW if magnitude > MAX_MAGNITUDE else _UNDERFLOW
+        if abs(exponent) > _OLDER_LARGEST:
+            older = _not_a_number(text).older
+        elif magnitude >= _OLDER_LARGEST:
+            older = _UNDERFLOW  # the older reader adds one, which overflows its integer
+        raise ValueRefused(message, older)
     return sign + _plain(digits, exponent) if digits else "0"
 
 
@@ -104,15 +109,6 @@ def _parsed(text: str) -> tuple[str, str, int]:
         return "", "", exponent
     trimmed = digits.rstrip("0")
     return ("-" if sign == "-" else ""), trimmed, exponent - len(fraction) + len(digits) - len(trimmed)
-
-
-def _out_of_range(text: str, exponent: int, magnitude: int) -> ValueRefused:
-    message = older = _OVERFLOW if magnitude > MAX_MAGNITUDE else _UNDERFLOW
-    if abs(exponent) > _OLDER_LARGEST:
-        older = _not_a_number(text).older
-    elif magnitude >= _OLDER_LARGEST:
-        older = _UNDERFLOW  # the older reader adds one, which overflows its integer
-    return ValueRefused(message, older)
 
 
 def _not_a_number(text: str) -> ValueRefused:

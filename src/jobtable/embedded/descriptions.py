@@ -163,24 +163,18 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
     items, size = counts[index.id]
     description = describe_key_and_projection(index)
     if not index.is_local:
+        status: Description = {"IndexStatus": "ACTIVE"}
+        if record.is_creating:  # the index of a table that is being restored has no status yet
+            status = {}
+        elif index.is_filling:
+            status = {"IndexStatus": "CREATING", "Backfilling": True}
         description |= {
-            **_index_status(record, index),
+            **status,
             "ProvisionedThroughput": _throughput(index.throughput, now),
             **describe_limit(index.on_demand),
             **_warm(ready_for(index.warm, index.throughput, is_on_demand=record.is_on_demand)),
         }
-    return description | {
-        "IndexSizeBytes": size,
-        "ItemCount": items,
-        "IndexArn": index_arn(record.name, index.name),
-    }
-
-
-def _index_status(record: TableRecord, index: IndexRecord) -> Description:
-    if record.is_creating:
-        # The index of a table that is being restored has none yet.
-        return {}
-    return {"IndexStatus": "CREATING", "Backfilling": True} if index.is_filling else {"IndexStatus": "ACTIVE"}
+    return description | {"IndexSizeBytes": size, "ItemCount": items, "IndexArn": index_arn(record.name, index.name)}
 
 
 def _stream(record: TableRecord) -> Description:

@@ -33,12 +33,7 @@ from jobtable.embedded.request_checks import (
 )
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
-from jobtable.embedded.units import (
-    collection_metrics,
-    read_report,
-    wants_collection_metrics,
-    write_report,
-)
+from jobtable.embedded.units import collection_metrics, read_report, wants_collection_metrics, write_report
 from jobtable.embedded.values import validate_item
 from jobtable.embedded.wordings import ItemTooLarge, NotOneType, is_deeper
 from jobtable.embedded.writes import (
@@ -89,7 +84,12 @@ _MAX_LEVELS = 128
 
 def get_item(storage: Storage, request: Request) -> Response:
     """One item by its key; no Item member if there is none."""
-    table, position, projection = _plain_read(storage, request) or _checked_read(storage, request)
+    read = _plain_read(storage, request)
+    if read is None:
+        older = older_parameters("GetItem", request)
+        _check_members(request, _GET_MEMBERS, older)
+        read = prepare_read(storage, request, older)
+    table, position, projection = read
     found = storage.sized(table, position)
     response: Response = {}
     size = 0
@@ -108,12 +108,6 @@ def get_item(storage: Storage, request: Request) -> Response:
 
 Read: TypeAlias = tuple[TableSchema, bytes, Projection | None]
 """A table, a position in it, and what of the item is wanted; None: all of it."""
-
-
-def _checked_read(storage: Storage, request: Request) -> Read:
-    older = older_parameters("GetItem", request)
-    _check_members(request, _GET_MEMBERS, older)
-    return prepare_read(storage, request, older)
 
 
 def prepare_read(

@@ -165,11 +165,7 @@ _READ_MEMBERS = {
     "ExpressionAttributeNames": OPTIONAL_MAP,
     "ExpressionAttributeValues": OPTIONAL_MAP,
 }
-_QUERY_MEMBERS = {
-    **_READ_MEMBERS,
-    "KeyConditionExpression": OPTIONAL_STRING,
-    "ScanIndexForward": OPTIONAL_BOOLEAN,
-}
+_QUERY_MEMBERS = {**_READ_MEMBERS, "KeyConditionExpression": OPTIONAL_STRING, "ScanIndexForward": OPTIONAL_BOOLEAN}
 _SCAN_MEMBERS = {
     **_READ_MEMBERS,
     "Segment": Member(int, least=0, most=999999, is_shown=False),
@@ -327,17 +323,13 @@ def _respond(storage: Storage, request: Request, source: ReadTarget, bounds: Ran
     response["ScannedCount"] = page.scanned
     if page.last is not None:
         response["LastEvaluatedKey"] = cursor_of(source, page.last)
-    _report_capacity(response, request, source, page)
+    wanted = wanted_capacity(request)
+    if wanted:
+        units = page.units(source.index, read_rate(request))
+        response["ConsumedCapacity"] = units.report(request["TableName"], wanted)
     return response
 
 
 def cursor_of(source: ReadTarget, last: Item) -> Item:
     """The LastEvaluatedKey of a page that ends with an item."""
     return {name: dict(last[name]) for name in source.cursor_names()}
-
-
-def _report_capacity(response: dict[str, Any], request: Request, source: ReadTarget, page: Page) -> None:
-    wanted = wanted_capacity(request)
-    if wanted:
-        units = page.units(source.index, read_rate(request))
-        response["ConsumedCapacity"] = units.report(request["TableName"], wanted)

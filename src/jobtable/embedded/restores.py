@@ -29,7 +29,7 @@ from jobtable.embedded.table_names import (
     table_arn,
     table_of,
 )
-from jobtable.embedded.table_requests import encryption, refuse_what_is_not_kept
+from jobtable.embedded.table_requests import encryption, refuse_same_names, refuse_what_is_not_kept
 from jobtable.embedded.throughput import given_throughput, on_demand_limit
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, request_error
@@ -80,7 +80,7 @@ def restored_record(
         )
         for index, given in _indexes(source, request)
     )
-    _refuse_same_names(indexes)
+    refuse_same_names([index.name for index in indexes])
     used = {source.partition, source.sort, *(name for index in indexes for name in (*index.partition, *index.sort))}
     return TableRecord(
         id=new_id(transaction),
@@ -166,13 +166,6 @@ def _matching(own: list[IndexRecord], given: Request, *, is_local: bool) -> Inde
         f"{_REFUSED}Index {given['IndexName']} does not match a secondary index that existed in the source table and"
         " cannot be created during the restore operation"
     )
-
-
-def _refuse_same_names(indexes: tuple[IndexRecord, ...]) -> None:
-    names = [index.name for index in indexes]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise RequestRefused(f"{INVALID}Duplicate index name: {name}")
 
 
 def _restored_index(index: IndexRecord, given: Request | None, mode: str | None, *, is_on_demand: bool) -> IndexRecord:

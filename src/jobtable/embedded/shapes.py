@@ -316,9 +316,7 @@ REQUESTS = {
         "BatchExecuteStatementInput", "ReturnConsumedCapacity", Statements=ListOf(_BATCH_STATEMENT)
     ),
     "ExecuteTransaction": _structure(
-        "ExecuteTransactionInput",
-        "ClientRequestToken ReturnConsumedCapacity",
-        TransactStatements=ListOf(_STATEMENT),
+        "ExecuteTransactionInput", "ClientRequestToken ReturnConsumedCapacity", TransactStatements=ListOf(_STATEMENT)
     ),
     "CreateTable": _structure(
         "CreateTableInput",

@@ -182,7 +182,9 @@ def iterator(storage: Storage, request: Request) -> Response:
         if shard != _shard(stream):
             raise TableNotFound("Shard does not exist")
         if moment is not None:
-            sequence = _sequence_at(view, stream, moment, storage.now())
+            sequence = _oldest(view, stream, storage.now())
+            if journal.exists(view, stream.table_id):  # whose records tell their times in whole seconds
+                sequence = max(sequence, journal.sequence_after(view, stream.table_id, int(moment) - 1e-6))
         else:
             sequence = _start(view, stream, kind, number, storage.now())
     return {"ShardIterator": _iterator_text(_Place(stream, sequence, storage.now()))}
@@ -287,14 +289,6 @@ def _sequence_number(request: Request, kind: str) -> int | None:
     if number is None or not (number.isascii() and number.isdigit()) or len(number) > 40:
         raise RequestRefused(f"{INVALID}Invalid SequenceNumber")
     return int(number)
-
-
-def _sequence_at(view: View, stream: StreamRecord, moment: float, now: float) -> int:
-    """The first change at or after a time; records tell their times in whole seconds."""
-    oldest = _oldest(view, stream, now)
-    if not journal.exists(view, stream.table_id):
-        return oldest
-    return max(oldest, journal.sequence_after(view, stream.table_id, int(moment) - 1e-6))
 
 
 def _start(view: View, stream: StreamRecord, kind: str, number: int | None, now: float) -> int:

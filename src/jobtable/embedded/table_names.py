@@ -115,32 +115,16 @@ def valid_name(name: object) -> str:
     return text
 
 
-def valid_attribute_name(name: str) -> str:
-    """The name of an attribute in a key or projection, or RequestRefused."""
-    if not 1 <= len(name.encode()) <= 255:
-        raise RequestRefused(_INVALID_ATTRIBUTE)
-    return name
-
-
 def table_of(request: Request, member: str = "TableName") -> str:
     """The table that a request names, by its name or its ARN; RequestRefused if it names none."""
-    name = _given_name(request, member)
-    return table_of_arn(name) or _checked_name(name, member)
-
-
-def _given_name(request: Request, member: str) -> str:
     name = request.get(member)
     if name is None:
         raise RequestRefused(f"The parameter '{member}' is required but was not present in the request")
     expect_type(name, str)
-    return str(name)
-
-
-def _checked_name(name: str, member: str) -> str:
-    faults = name_faults(name)
+    faults = [] if table_of_arn(name) else name_faults(name)
     if faults:
         raise constraints_broken([constraint(lower_first(member), f"'{name}'", fault) for fault in faults])
-    return name
+    return table_of_arn(name) or name
 
 
 def existing_table(view: View, name: str) -> TableRecord:
@@ -242,7 +226,8 @@ def projection(structure: Request) -> tuple[ProjectionType, tuple[str, ...]]:
 def _included(names: list[Any]) -> tuple[str, ...]:
     for name in names:
         expect_type(name, str)
-        valid_attribute_name(name)
+        if not 1 <= len(name.encode()) <= 255:
+            raise RequestRefused(_INVALID_ATTRIBUTE)
     repeated = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if repeated is not None:
         raise RequestRefused(f"{INVALID}Duplicate element in NonKeyAttributes: {repeated}")

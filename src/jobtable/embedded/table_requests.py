@@ -181,6 +181,13 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_o
     return NewIndex(structure["IndexName"], False, key, kind, included, throughput, limit, warm)
 
 
+def refuse_same_names(names: list[str]) -> None:
+    """RequestRefused if two indexes have one name."""
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise RequestRefused(f"{INVALID}Duplicate index name: {name}")
+
+
 def check_included(included: int) -> None:
     """RequestRefused if the indexes of a table would include too many attributes."""
     if included > _MOST_INCLUDED:
@@ -247,10 +254,7 @@ def _structures(request: Request, member: str) -> list[Request]:
 
 
 def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[NewIndex, ...]) -> None:
-    names = [index.name for index in indexes]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise RequestRefused(f"{INVALID}Duplicate index name: {name}")
+    refuse_same_names([index.name for index in indexes])
     check_included(sum(len(index.included) for index in indexes))
     used = dict.fromkeys((*key[0], *key[1], *(name for index in indexes for part in index.key for name in part)))
     if used.keys() == attributes.keys():

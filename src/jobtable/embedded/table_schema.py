@@ -37,11 +37,6 @@ ENCODERS: dict[KeyType, Callable[[str], bytes]] = {"S": _string_bytes, "N": numb
 """For each key type: the function from a value in wire form to its bytes."""
 
 
-def prefix_bytes(type_: KeyType, text: str) -> bytes:
-    """The bytes that the encodings of all strings (or binary values) with this beginning have in common."""
-    return ENCODERS[type_](text)[: -len(END)]
-
-
 def hashed(partition: bytes) -> bytes:
     """The encoded partition behind eight bytes of a stable hash of it."""
     return hashlib.blake2b(partition, digest_size=_HASH_BYTES).digest() + partition
@@ -59,7 +54,7 @@ def after_prefix(prefix: bytes) -> bytes:
     return kept[:-1] + bytes((kept[-1] + 1,))
 
 
-def hash_segment(segment: int, total: int) -> tuple[bytes, bytes | None]:
+def segment_range(segment: int, total: int) -> tuple[bytes, bytes | None]:
     """The range [low, high) of hashes that one of `total` equal segments covers; the last one is open above."""
     bounds = [-(-(number << 8 * _HASH_BYTES) // total) for number in (segment, segment + 1)]
     low = bounds[0].to_bytes(_HASH_BYTES, "big") if segment else b""
@@ -315,11 +310,6 @@ def _finder_of_position(key: tuple[KeyAttribute, ...]) -> Callable[[Item], bytes
     return source.function("find")
 
 
-def segment_range(segment: int, total: int) -> Range:
-    """The part of a table or index that one of `total` segments of a parallel scan reads."""
-    return hash_segment(segment, total)
-
-
 def just_after(position: bytes) -> bytes:
     """The smallest position after this one: where a forward read continues. A backward one ends before `position`."""
     return position + b"\x00"
@@ -332,7 +322,7 @@ def _encoded(attributes: Sequence[KeyAttribute], values: Sequence[AttributeValue
 
 def _narrowed(prefix: bytes, type_: KeyType, operator: SortOperator, operands: list[str]) -> tuple[bytes, bytes]:
     if operator == "begins_with":
-        start = prefix + prefix_bytes(type_, operands[0])
+        start = prefix + ENCODERS[type_](operands[0])[: -len(END)]  # what all values with this beginning share
         return start, after_prefix(start)
     value = prefix + ENCODERS[type_](operands[0])
     match operator:

@@ -93,7 +93,10 @@ def _updated(transaction: Transaction, record: TableRecord, request: Request, no
     record = _with_billing(record, request, now)
     for change in changes:
         record = _with_index_change(transaction, record, request, change, now)
-    _check_index_throughput(record)
+    if not record.is_on_demand:
+        for index in record.indexes:
+            if not index.is_local and not index.throughput.read:
+                raise RequestRefused(f"{INVALID}ProvisionedThroughput must be specified for index: {index.name}")
     return _with_stream(transaction, _with_options(record, request, now), request, now)
 
 
@@ -117,7 +120,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         # Of an index, the service counts that as a decrease; of the table, it does not.
         nothing = Throughput()
         indexes = tuple(_replaced(one, throughput=_changed(one.throughput, nothing, now)) for one in record.indexes)
-        throughput = _without_units(record.throughput)
+        throughput = record.throughput.model_copy(update={"read": 0, "write": 0})
         return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=throughput, indexes=indexes)
     if mode is None and request.get("ProvisionedThroughput") is None:
         return record
@@ -157,10 +160,7 @@ def _updated_index(index: IndexRecord, change: IndexAction, now: float, *, is_on
     if not is_on_demand:
         refuse_on_demand_limit(given)
     before = ready_for(index.warm, index.throughput, is_on_demand=is_on_demand)
-    options = {
-        "warm": changed_warm_throughput(given, before),
-        "on_demand": on_demand_limit(given, index.on_demand),
-    }
+    options = {"warm": changed_warm_throughput(given, before), "on_demand": on_demand_limit(given, index.on_demand)}
     is_said = any(given.get(name) for name in ("WarmThroughput", "OnDemandThroughput"))
     if is_said and given.get("ProvisionedThroughput") is None:
         return _replaced(index, **options)
@@ -248,20 +248,14 @@ def _used_attributes(record: TableRecord, indexes: tuple[IndexRecord, ...]) -> d
     return {name: type_ for name, type_ in record.attributes.items() if name in used}
 
 
-def _check_index_throughput(record: TableRecord) -> None:
-    if record.is_on_demand:
-        return
-    for index in record.indexes:
-        if not index.is_local and not index.throughput.read:
-            raise RequestRefused(f"{INVALID}ProvisionedThroughput must be specified for index: {index.name}")
-
-
 def _with_options(record: TableRecord, request: Request, now: float) -> TableRecord:
     if not record.is_on_demand:
         refuse_on_demand_limit(request)
     before = ready_for(record.warm, record.throughput, is_on_demand=record.is_on_demand)
     protection = request.get("DeletionProtectionEnabled")
-    chosen_class = _chosen_class(record, request)
+    chosen_class = table_class(request)
+    if chosen_class == "STANDARD" and record.table_class is None:
+        chosen_class = None  # the table has this class already, and DynamoDB still tells none of it
     return _replaced(
         record,
         is_protected=record.is_protected if protection is None else protection,
@@ -271,12 +265,6 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         warm=changed_warm_throughput(request, before),
         encryption=_changed_encryption(record, request),
     )
-
-
-def _chosen_class(record: TableRecord, request: Request) -> str | None:
-    chosen = table_class(request)
-    # A table that was given no class has this one already, and tells none after it either.
-    return None if chosen == "STANDARD" and record.table_class is None else chosen
 
 
 def _changed_encryption(record: TableRecord, request: Request) -> dict[str, str] | None:
@@ -320,10 +308,6 @@ def _changed(before: Throughput, after: Throughput, now: float) -> Throughput:
         decreased=now if is_less and before.read else before.decreased,
         decreases=before.decreases_on_day_of(now) + 1 if is_less and before.read else before.decreases,
     )
-
-
-def _without_units(before: Throughput) -> Throughput:
-    return before.model_copy(update={"read": 0, "write": 0})
 
 
 def _replaced(record: R, **changes: Any) -> R:

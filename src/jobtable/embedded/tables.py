@@ -26,7 +26,11 @@ def create(storage: Storage, request: Request) -> Response:
     wanted = new_table(request, tags.tags_of(request, "Tags"))
 
     def action(transaction: Transaction) -> Response:
-        _refuse_taken_name(transaction, wanted.name)
+        taken = transaction.record(wanted.name)
+        if taken is not None and taken.is_creating:
+            raise TableInUse(f"{IN_USE}Table is being used: {wanted.name}")
+        if taken is not None:
+            raise TableInUse(f"Table already exists: {wanted.name}")
         now = storage.now()
         record = TableRecord(
             id=new_id(transaction),
@@ -69,14 +73,6 @@ def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
         on_demand=index.on_demand,
         warm=index.warm,
     )
-
-
-def _refuse_taken_name(transaction: Transaction, name: str) -> None:
-    taken = transaction.record(name)
-    if taken is not None:
-        raise TableInUse(
-            f"{IN_USE}Table is being used: {name}" if taken.is_creating else f"Table already exists: {name}"
-        )
 
 
 def describe(storage: Storage, request: Request) -> Response:

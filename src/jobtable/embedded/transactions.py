@@ -33,16 +33,9 @@ from jobtable.embedded.request_checks import (
 )
 from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
-from jobtable.embedded.units import (
-    TRANSACTIONAL,
-    Split,
-    Units,
-    read_units,
-    wanted_capacity,
-    wants_collection_metrics,
-)
+from jobtable.embedded.units import TRANSACTIONAL, Split, Units, read_units, wanted_capacity, wants_collection_metrics
 from jobtable.embedded.wordings import TooDeep, expect_type
-from jobtable.embedded.writes import Write, prepare_delete, prepare_known, prepare_put, prepare_update, read_olds
+from jobtable.embedded.writes import Write, prepare_delete, prepare_known, prepare_put, prepare_update
 from jobtable.errors import (
     ConditionalCheckFailed,
     IdempotencyMismatch,
@@ -216,12 +209,9 @@ def _prepared(storage: Storage, request: Request) -> _Prepared:
     check_members(request, _WRITE_MEMBERS)
     named = [_named_action(number, action) for number, action in enumerate(actions_of(request), 1)]
     writes = prepare_actions(storage, [(_PREPARE[kind], body) for kind, body in named])
-    check_payload([_text_size(body) for _, body in named], writes)
+    texts = [(body.get("UpdateExpression") or "") + (body.get("ConditionExpression") or "") for _, body in named]
+    check_payload(list(map(len, texts)), writes)
     return writes, named, b"" if request.get("ClientRequestToken") is None else _in_order(named)
-
-
-def _text_size(body: Request) -> int:
-    return len(body.get("UpdateExpression") or "") + len(body.get("ConditionExpression") or "")
 
 
 def _named_action(number: int, action: Any) -> tuple[str, Request]:
@@ -271,14 +261,6 @@ def _outcome(write: Write, old: Sized) -> Sized | RequestError:
         return error
 
 
-def _news(outcomes: Sequence[Sized | RequestError]) -> list[Sized]:
-    """The items after each write; TransactionCanceled if one of them may not happen."""
-    news = [outcome for outcome in outcomes if not isinstance(outcome, RequestError)]
-    if len(news) < len(outcomes):
-        raise cancelled(outcomes)
-    return news
-
-
 class WriteRun:
     """One transaction of writes, to be run by the storage, and its response."""
 
@@ -300,8 +282,11 @@ class WriteRun:
             if known is not None:
                 self._replay(known)
                 return
-        olds = read_olds(transaction, self._writes)
-        news = _news([_outcome(write, old) for write, old in zip(self._writes, olds, strict=True)])
+        olds = [write.old(transaction) for write in self._writes]
+        outcomes = [_outcome(write, old) for write, old in zip(self._writes, olds, strict=True)]
+        news = [outcome for outcome in outcomes if not isinstance(outcome, RequestError)]
+        if len(news) < len(outcomes):
+            raise cancelled(outcomes)
         with transaction.together():
             for write, old, new in zip(self._writes, olds, news, strict=True):
                 changes = write.apply(transaction, old, new)

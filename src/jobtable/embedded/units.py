@@ -20,8 +20,6 @@ _READ_BLOCK = 4096
 _WRITE_BLOCK = 1024
 _LOCAL_ENTRY_BYTES = 100
 """What each entry of a local index takes besides its attributes."""
-_SMALL_ENTRY = _WRITE_BLOCK - _LOCAL_ENTRY_BYTES
-"""Writing an entry of so many bytes takes one unit, in an index of either kind."""
 _GIGABYTE = 1024**3
 
 
@@ -49,15 +47,8 @@ class Units:
         """Count the replacing of one item by another, on the table and on the indexes that it changes."""
         self.table += _for_writing(max(old.size, new.size)) * factor
         for change in changes:
-            schema, before, after, size_before, size_after, is_same = change
-            if is_same:
-                continue
-            if size_before <= _SMALL_ENTRY and size_after <= _SMALL_ENTRY:  # as nearly all are
-                units = factor if before is None or after is None or before == after else 2 * factor
-            else:
-                units = _index_write(change) * factor
-            units_of = self.local if schema.is_local else self.global_
-            units_of[schema.name] = units_of.get(schema.name, 0.0) + units
+            if not change.is_same:
+                self.add_to_index(change.schema, _index_write(change) * factor)
 
     def report(self, table_name: str, wanted: str, split: Split | None = None) -> dict[str, Any]:
         """The ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES.
@@ -93,10 +84,7 @@ def write_report(request: Request, old: Sized, new: Sized, changes: list[IndexCh
         return None
     if wanted == "TOTAL" and not changes:
         size = max(old.size, new.size)
-        return {
-            "TableName": request["TableName"],
-            "CapacityUnits": 1.0 if size <= _WRITE_BLOCK else _for_writing(size),
-        }
+        return {"TableName": request["TableName"], "CapacityUnits": 1.0 if size <= _WRITE_BLOCK else _for_writing(size)}
     units = Units()
     units.add_write(old, new, changes)
     return units.report(request["TableName"], wanted)

@@ -254,16 +254,12 @@ def _has_spare_bits(last_four: str) -> bool:
 
 
 def _boolean(content: Any, depth: int) -> tuple[bool, int]:
+    flag = content
     if type(content) is not bool:
-        return _flag_in_words(content), 1
-    return content, 1
-
-
-def _flag_in_words(content: Any) -> bool:
-    flag = FLAGS.get(content.lower()) if isinstance(content, str) else None
-    if flag is None:
-        raise wrong_json_type(content, BOOLEAN)
-    return flag
+        flag = FLAGS.get(content.lower()) if isinstance(content, str) else None
+        if flag is None:
+            raise wrong_json_type(content, BOOLEAN)
+    return flag, 1
 
 
 def _null(content: Any, depth: int) -> tuple[bool, int]:

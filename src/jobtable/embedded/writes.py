@@ -5,8 +5,8 @@ PutItem, UpdateItem and DeleteItem are one such write; batches and transactions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
@@ -23,7 +23,7 @@ from jobtable.embedded.key_checks import (
     refuse_nested_keys,
 )
 from jobtable.embedded.request_checks import Tables, check_parameters, find_table
-from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View, make_sized
+from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.values import measure_item, validate_item, validate_value
 from jobtable.embedded.wordings import INVALID, ItemTooLarge
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 _TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
-
-_FEWEST_TOGETHER = 4
-"""Fewer items are read one by one in the same time."""
 
 Kind: TypeAlias = Literal["put", "update", "delete", "check"]
 
@@ -110,21 +107,6 @@ class Write(NamedTuple):
             raise RequestRefused(_UPDATE_TOO_LARGE)
         check_updated_index_keys(self.table, new, names)
         return Sized(new, size)
-
-
-make_write = partial(tuple.__new__, Write)
-"""A write of a tuple of its fields: its own constructor is a call of Python, and this one is not."""
-
-
-def read_olds(view: View, writes: Sequence[Write]) -> list[Sized]:
-    """The item that is there now for each of several writes, as `Write.old` gives it."""
-    if len(writes) < _FEWEST_TOGETHER:
-        return [write.old(view) for write in writes]
-    tables: dict[int, tuple[TableSchema, list[bytes]]] = {}
-    for write in writes:
-        tables.setdefault(write.table.id, (write.table, []))[1].append(write.position)
-    found = {id_: view.read_all(table, positions) for id_, (table, positions) in tables.items()}
-    return [found[write.table.id].get(write.position, NO_ITEM) for write in writes]
 
 
 def refuse_costly_update(update: Update | None) -> None:
@@ -232,8 +214,8 @@ def put_of(
     position = table.plain_position(item) or item_position(table, item)
     if table.indexes:
         check_index_keys(table, item)
-    put = make_sized((item, size, item.body if type(item) is EncodedItem else None))
-    return make_write(("put", table, position, item, put, values_size, condition, None, is_item_returned))
+    put = Sized(item, size, item.body if type(item) is EncodedItem else None)
+    return Write("put", table, position, item, put, values_size, condition, None, is_item_returned)
 
 
 def delete_of(table: TableSchema, key: Item) -> Write:
@@ -285,7 +267,7 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
         return put_of(table, item, size, condition, is_item_returned=is_item_returned)
     key = request["Key"]
     refuse_key_update(key, update)
-    return make_write((kind, table, key_position(table, key), key, NO_ITEM, 0, condition, update, is_item_returned))
+    return Write(kind, table, key_position(table, key), key, NO_ITEM, 0, condition, update, is_item_returned)
 
 
 def _expressions(table: TableSchema, request: Request) -> tuple[Condition | None, Update | None]:

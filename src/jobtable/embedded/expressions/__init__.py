@@ -10,11 +10,7 @@ Everything raises RequestRefused with DynamoDB's message. Items and values must 
 """
 
 from jobtable.embedded.expressions.conditions import Condition, compile_condition
-from jobtable.embedded.expressions.key_conditions import (
-    KeyCondition,
-    SortRange,
-    prepare_key_condition,
-)
+from jobtable.embedded.expressions.key_conditions import KeyCondition, SortRange, prepare_key_condition
 from jobtable.embedded.expressions.placeholders import InvalidValue, Placeholders
 from jobtable.embedded.expressions.projections import Projection, compile_projection
 from jobtable.embedded.expressions.updates import Update, compile_update

@@ -78,15 +78,6 @@ def disjunction(left: Predicate, right: Predicate) -> Predicate:
     return lambda item, values: left(item, values) or right(item, values)
 
 
-def attribute_comparison(comparator: str, name: str, value_name: str) -> Predicate | None:
-    """The commonest tests, of one attribute against one value, without the calls for their operands."""
-    if comparator == "=":
-        return lambda item, values: item.get(name) == values[value_name]
-    if comparator == "<>":
-        return lambda item, values: item.get(name) != values[value_name]
-    return None
-
-
 def comparison(comparator: str, left: Computed, right: Computed) -> Predicate:
     """One of = <> < <= > >=; what is not there equals nothing, and has no order."""
     if comparator == "=":

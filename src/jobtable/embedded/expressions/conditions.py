@@ -152,12 +152,6 @@ class _Builder:
             return tests.between(*operands)
         if node.operator == "IN":
             return tests.one_of(operands[0], tuple(operands[1:]))
-        left = node.operands[0]
-        if isinstance(left, PathOperand) and len(left.path) == 1 and isinstance(node.operands[1], ValueOperand):
-            name = self._names.get(str(left.path[0]), str(left.path[0]))
-            quick = tests.attribute_comparison(node.operator, name, node.operands[1].name)
-            if quick is not None:
-                return quick
         return tests.comparison(node.operator, operands[0], operands[1])
 
     def _function(self, node: Function) -> Predicate:

@@ -348,17 +348,13 @@ class _Parser:
         actions: list[Action] = []
         sections: list[Section] = []
         while not sections or self._kind() != "end":
-            section = self._section_keyword()
+            section = next((section for section in _SECTIONS if self._take(section)), None)
+            if section is None:
+                raise self._error()
             sections.append(section)
             actions += self.separated(partial(self._action, section))
         repeated: list[Section] = [section for at, section in enumerate(sections) if sections.index(section) < at]
         return UpdateNode(tuple(actions), repeated[0] if repeated else None)
-
-    def _section_keyword(self) -> Section:
-        for section in _SECTIONS:
-            if self._take(section):
-                return section
-        raise self._error()
 
     def _action(self, section: Section) -> Action:
         path = self.path()

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 from jobtable.embedded.expressions.checks import checked_condition
 from jobtable.embedded.expressions.conditions import condition_program
-from jobtable.embedded.expressions.grammar import (
-    ConditionNode,
-    Function,
-    Operand,
-    Test,
-    ValueOperand,
-)
+from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, Test, ValueOperand
 from jobtable.embedded.expressions.paths import InvalidExpression, Values, resolved
 from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
 from jobtable.embedded.key_checks import TOO_LONG, empty_key_value

@@ -47,19 +47,6 @@ def written(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Ite
     return new
 
 
-def written_flat(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Item:
-    """The same for paths that are whole attributes."""
-    new = dict(item)
-    for (name, *_), value in writes:
-        if value is None:
-            new.pop(str(name), None)
-        else:
-            if "L" in value or "M" in value:
-                _check_depth((name,), value)
-            new[str(name)] = value
-    return new
-
-
 def _own_container(item: Item, path: Path) -> Any:
     """The dict or list in which the path ends, as a copy that only this item has."""
     container: Any = item
@@ -77,15 +64,7 @@ def _check_depth(path: Path, value: AttributeValue) -> None:
 
 
 _SETS = frozenset({"SS", "NS", "BS"})
-_LONG_NAMES = {
-    "S": "STRING",
-    "N": "NUMBER",
-    "B": "BINARY",
-    "BOOL": "BOOLEAN",
-    "NULL": "NULL",
-    "L": "LIST",
-    "M": "MAP",
-}
+_LONG_NAMES = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "BOOL": "BOOLEAN", "NULL": "NULL", "L": "LIST", "M": "MAP"}
 
 
 def missing_attribute() -> RequestRefused:

@@ -21,7 +21,7 @@ from jobtable.embedded.expressions.grammar import (
 )
 from jobtable.embedded.expressions.paths import Computed, InvalidExpression, Path, PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
-from jobtable.embedded.expressions.update_values import check_writable, written, written_flat
+from jobtable.embedded.expressions.update_values import check_writable, written
 from jobtable.store.backend import AttributeValue, Item
 from jobtable.store.sizes import utf8_length, value_size
 
@@ -103,8 +103,6 @@ class UpdateProgram:
     values_used: frozenset[str]
     nested_names: frozenset[str]
     top_level_names: frozenset[str]
-    is_flat: bool
-    """Whether it writes whole attributes only."""
     only_removes: bool
     """Whether it writes nothing new: it removes attributes, or members of sets."""
     sources: tuple[tuple[str, str], ...]
@@ -137,8 +135,6 @@ class Update:
     def apply(self, item: Item) -> Item:
         """The item after the update, as a new dict; RequestRefused where it cannot be applied to this item."""
         values, steps = self._values, self._program.steps
-        if self._program.is_flat:
-            return written_flat(item, [(step.path, step.computed(item, values)) for step in steps])
         writes: list[tuple[Path, AttributeValue | None]] = []
         for step in steps:
             check_writable(item, step.path)
@@ -207,7 +203,6 @@ def program_of_update(node: UpdateNode, names: Mapping[str, str]) -> UpdateProgr
         frozenset(builder.values_used),
         frozenset(builder.nested_names),
         frozenset(map(str, tree)),
-        all(branch is None for branch in tree.values()),
         all(step.section in ("REMOVE", "DELETE") for step in steps),
         tuple(builder.sources),
         cost_of(actions, names),

@@ -323,7 +323,6 @@ def _program(steps: list[Step], values: dict[str, AttributeValue]) -> UpdateProg
         values_used=_NOTHING,
         nested_names=_NOTHING,
         top_level_names=frozenset(names),
-        is_flat=True,
         only_removes=all(step.section in ("DELETE", "REMOVE") for step in steps),
         sources=tuple((name, name) for name in values),
         cost=NO_COST,

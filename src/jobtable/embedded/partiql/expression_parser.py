@@ -218,8 +218,10 @@ class Expressions:
     def _inner(self, token: Token) -> Node:
         self._at += 1
         match token.kind:
-            case "string" | "number" | "TRUE" | "FALSE" | "NULL":
-                return _constant(token)
+            case "string" | "number":
+                return Constant("S" if token.kind == "string" else "N", token.text, token.place)
+            case "TRUE" | "FALSE" | "NULL":
+                return Constant("NULL" if token.kind == "NULL" else "BOOL", token.kind != "FALSE", token.place)
             case "MISSING":
                 return Missing(token.place)
             case "?":
@@ -325,11 +327,3 @@ class Expressions:
         if not 0 <= index <= MAX_INDEX:
             raise RequestRefused(f"List index is not within the allowable range; index: [{index}] at {step.place}")
         return index
-
-
-def _constant(token: Token) -> Constant:
-    if token.kind == "string":
-        return Constant("S", token.text, token.place)
-    if token.kind == "number":
-        return Constant("N", token.text, token.place)
-    return Constant("NULL" if token.kind == "NULL" else "BOOL", token.kind != "FALSE", token.place)

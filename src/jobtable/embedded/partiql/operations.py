@@ -283,7 +283,12 @@ def execute_transaction(storage: Storage, request: Request) -> Response:
     check_members(request, _TRANSACTION_MEMBERS)
     bodies = requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
     parameters = [parameters_of(body) for body in bodies]
-    statements = [_given_in_transaction(number, body, parameters[number]) for number, body in enumerate(bodies)]
+    statements = []
+    for number, body in enumerate(bodies):
+        try:
+            statements.append(given(number, body, parameters[number]))
+        except RequestRefused as fault:
+            raise _placed(number, fault) from fault
     if len({one.is_read() for one in statements}) > 1:
         raise RequestRefused(
             "ExecuteTransaction API does not support both read and write operations in the same request."
@@ -292,13 +297,6 @@ def execute_transaction(storage: Storage, request: Request) -> Response:
     if statements[0].is_read():
         return _transact_reads(storage, request, [one for one in prepared if not isinstance(one, Write)])
     return _transact_writes(storage, request, statements, [one for one in prepared if isinstance(one, Write)])
-
-
-def _given_in_transaction(number: int, body: Request, parameters: Sequence[AttributeValue]) -> Given:
-    try:
-        return given(number, body, parameters)
-    except RequestRefused as fault:
-        raise _placed(number, fault) from fault
 
 
 def _transact_reads(storage: Storage, request: Request, reads: list[Read]) -> Response:

@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from jobtable.embedded.decimals import canonical_number
 from jobtable.embedded.expressions.grammar import PathOperand, ValueOperand
 from jobtable.embedded.expressions.paths import Path
-from jobtable.embedded.partiql.syntax import (
-    BagOf,
-    Constant,
-    ListOf,
-    Node,
-    Parameter,
-    Parsed,
-    TupleOf,
-    shown,
-)
+from jobtable.embedded.partiql.syntax import BagOf, Constant, ListOf, Node, Parameter, Parsed, TupleOf, shown
 from jobtable.embedded.values import (
     BECOMES_TOO_DEEP,
     MAX_CONTAINER_DEPTH,

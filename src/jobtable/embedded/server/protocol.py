@@ -121,11 +121,6 @@ _TWO_DAYS_SECONDS = 172_800
 _EXPOSED = "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date"
 
 
-def is_from_page(request: HttpRequest) -> bool:
-    """Whether a browser sent the request for a page of some web site."""
-    return request.headers.get("origin", "").startswith("http")
-
-
 def is_question(request: HttpRequest) -> bool:
     """Whether a browser asks, before it sends a page's request, whether it may."""
     return request.method == "OPTIONS" and "origin" in request.headers
@@ -232,7 +227,7 @@ class DynamoDbProtocol:
 
     def _understand(self, request: HttpRequest) -> tuple[str, Request]:
         headers = request.headers
-        if self._signatures is None and is_from_page(request):
+        if self._signatures is None and headers.get("origin", "").startswith("http"):
             # A page of any web site could otherwise read and write the tables through the visitor's browser.
             raise request_error("AccessDeniedException", "Requests from web pages are refused")
         body = unpacked_body(request)

@@ -27,14 +27,6 @@ whichever call meets that first. What SQLite or the disk reports is BackendUnava
 """
 
 from jobtable.embedded.storage.database import Snapshot, Storage
-from jobtable.embedded.storage.views import (
-    NO_ITEM,
-    Entry,
-    IndexChange,
-    Sized,
-    Transaction,
-    View,
-    make_sized,
-)
+from jobtable.embedded.storage.views import NO_ITEM, Entry, IndexChange, Sized, Transaction, View
 
-__all__ = ["NO_ITEM", "Entry", "IndexChange", "Sized", "Snapshot", "Storage", "Transaction", "View", "make_sized"]
+__all__ = ["NO_ITEM", "Entry", "IndexChange", "Sized", "Snapshot", "Storage", "Transaction", "View"]

@@ -172,7 +172,10 @@ def _with_connection(
 
 
 def _inspect(path: str, _: Durability, connection: sqlite3.Connection) -> None:
-    _refuse_foreign_file(path, connection)
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if tables and application_id != APPLICATION_ID:
+        raise StorageError(f"{path} is an SQLite database of another program: name another file")
     refuse_newer_file(path, connection)
 
 
@@ -203,13 +206,6 @@ def _upgrade(path: str, durability: Durability, connection: sqlite3.Connection) 
         connection.execute(f"PRAGMA user_version = {catalogue_version(connection) + 1}")
     connection.execute("COMMIT")
     return catalogue_version(connection)
-
-
-def _refuse_foreign_file(path: str, connection: sqlite3.Connection) -> None:
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if tables and application_id != APPLICATION_ID:
-        raise StorageError(f"{path} is an SQLite database of another program: name another file")
 
 
 def _format_of(connection: sqlite3.Connection) -> int:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-MOST_AT_ONCE = 32
-"""Positions in one statement. Each number of them is a statement of its own, which a connection keeps."""
-
 
 @dataclass(frozen=True, slots=True)
 class TableStatements:
@@ -65,13 +62,6 @@ def of_table(table_id: int) -> TableStatements:
         put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?, ?)",  # noqa: S608 - as above
         delete=f"DELETE FROM {name} WHERE position = ?",  # noqa: S608 - as above
     )
-
-
-@lru_cache(maxsize=4096)
-def of_several(table_id: int, count: int) -> str:
-    """Position, item and size of those of so many positions that have an item."""
-    places = ", ".join("?" * count)
-    return f"SELECT position, item, size FROM items_{table_id} WHERE position IN ({places})"  # noqa: S608 - made from numbers
 
 
 @lru_cache(maxsize=4096)

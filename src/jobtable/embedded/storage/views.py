@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
@@ -48,8 +48,6 @@ class Sized(NamedTuple):
 
 
 NO_ITEM = Sized(None, 0)
-make_sized = partial(tuple.__new__, Sized)
-"""A Sized of a tuple of its fields: its own constructor is a call of Python, and this one is not."""
 
 
 class IndexChange(NamedTuple):
@@ -96,16 +94,6 @@ class View:
         """The item at a position, or NO_ITEM."""
         row = self.connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
         return NO_ITEM if row is None else Sized(from_json(row[0], cache_strings="keys"), row[1], row[0])
-
-    def read_all(self, table: TableSchema, positions: Sequence[bytes]) -> dict[bytes, Sized]:
-        """The items at those of several positions that have one, in a third of the time that `read` takes for each."""
-        found: dict[bytes, Sized] = {}
-        for first in range(0, len(positions), statements.MOST_AT_ONCE):
-            some = positions[first : first + statements.MOST_AT_ONCE]
-            rows = self.connection.execute(statements.of_several(table.id, len(some)), some).fetchall()
-            for position, body, size in rows:
-                found[position] = Sized(from_json(body, cache_strings="keys"), size, body)
-        return found
 
     def range(
         self, table: TableSchema, index: IndexSchema | None, low: bytes, high: bytes | None, *, reverse: bool = False
@@ -186,10 +174,6 @@ class Transaction(View):
     def read(self, table: TableSchema, position: bytes) -> Sized:
         """As of a View. A large table that was deleted meanwhile still has items, so that is looked at first."""
         return super().read(self._current(table), position)
-
-    def read_all(self, table: TableSchema, positions: Sequence[bytes]) -> dict[bytes, Sized]:
-        """As of a View, and as `read` does."""
-        return super().read_all(self._current(table), positions)
 
     def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
         """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
@@ -387,7 +371,7 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
             continue
         if index.projection == "ALL":
             size_before, size_after = old_size if before else 0, new_size if after else 0
-            changes.append(_make_change((index, before, after, size_before, size_after, is_same)))
+            changes.append(IndexChange(index, before, after, size_before, size_after, is_same))
         else:
             held_before = table.projected(index, old.item) if old.item is not None and before else {}
             held_after = table.projected(index, new.item) if new.item is not None and after else {}
@@ -396,7 +380,6 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
     return changes
 
 
-_make_change = partial(tuple.__new__, IndexChange)  # as make_sized
 _ADD_TO_COUNTERS = "UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?"
 _NO_CHANGE: Callable[[], list[int]] = partial(list, (0, 0))
 _IN_NONE: tuple[IndexValues | None, ...] = ()

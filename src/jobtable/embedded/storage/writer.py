@@ -292,8 +292,10 @@ class Writer:
                         transaction.end_reads()
                 if transaction.catalogue_changed:
                     transaction.forget_schemas()
-            if self._waiting and call is taken[-1]:
-                self._take_along(taken, deadline)
+            if self._waiting and call is taken[-1] and len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
+                waiting = self._take_next()
+                if waiting is not None:
+                    taken.append(waiting)
         return True
 
     def _commit_catalogue(self, cursor: sqlite3.Cursor, version: int) -> None:
@@ -303,13 +305,6 @@ class Writer:
         cursor.execute("COMMIT")
         with contextlib.suppress(OSError):  # The readers look into the file until the next writer announces it.
             self._home.catalogue_changed(version)
-
-    def _take_along(self, taken: list[_Call], deadline: float) -> None:
-        """Add the call that has waited longest, while there is time."""
-        if len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
-            call = self._take_next()
-            if call is not None:
-                taken.append(call)
 
     def _take_all(self, calls: Sequence[_Call]) -> Iterator[_Call]:
         """Those of the calls that still wait."""

@@ -31,7 +31,7 @@ from jobtable.store.tables import key_schema
 
 
 def describe_backup(backup: BackupRecord, arn: str) -> Description:
-    """The BackupDescription of a backup that a request has named by this ARN."""
+    """Return the BackupDescription of a backup that a request named by this ARN."""
     return {
         "BackupDetails": {**describe_details(backup), "BackupArn": arn},
         "SourceTableDetails": _source(backup),
@@ -40,7 +40,6 @@ def describe_backup(backup: BackupRecord, arn: str) -> Description:
 
 
 def describe_details(backup: BackupRecord) -> Description:
-    """The BackupDetails of a backup."""
     expiry = {} if backup.expires is None else {"BackupExpiryDateTime": told_time(backup.expires)}
     return {
         "BackupArn": backup_arn(backup.table.name, backup.label),
@@ -54,7 +53,6 @@ def describe_details(backup: BackupRecord) -> Description:
 
 
 def summarise(backup: BackupRecord) -> Description:
-    """The BackupSummary of a backup."""
     return {**_named(backup.table), **describe_details(backup)}
 
 
@@ -77,7 +75,7 @@ def _source(backup: BackupRecord) -> Description:
 
 
 def _features(table: TableRecord) -> Description:
-    """Only what the table had."""
+    """Describe only the features that the table had."""
     local = [describe_key_and_projection(index) for index in table.indexes if index.is_local]
     others = [_global_index(index) for index in table.indexes if not index.is_local]
     features: Description = {}
@@ -108,9 +106,9 @@ _IS_EXPIRING = {"USER": False, "SYSTEM": True, "ALL": None}
 
 
 def create(storage: Storage, request: Request) -> Response:
-    """CreateBackup: the items that the table has now, whatever is written to it later.
+    """CreateBackup: store the items that the table has now, whatever is written to it later.
 
-    As in DynamoDB, the answer says CREATING of every backup. Only that of a large table is it afterwards.
+    As in DynamoDB, the answer always says CREATING, although only the backup of a large table is still being made.
     """
     check_constraints("CreateBackup", request)
     name = table_of(request)
@@ -126,7 +124,7 @@ def create(storage: Storage, request: Request) -> Response:
 
 
 def keep_deleted(transaction: Transaction, record: TableRecord, now: float) -> None:
-    """Let the items of a table that is being deleted become a backup, which stays for 35 days."""
+    """Turn the items of a table that is being deleted into a backup, which stays for 35 days."""
     name = f"{record.name}$DeletedTableBackup"
     backup = _new(transaction, record.id, record, name, now, digits=_DIGITS_OF_DELETED)
     restoring.save_backup(transaction, backup.model_copy(update={"expires": backup.created + _SECONDS_OF_DELETED}))
@@ -143,7 +141,7 @@ def describe(storage: Storage, request: Request) -> Response:
 
 
 def list_backups(storage: Storage, request: Request) -> Response:
-    """ListBackups: in the order of their creation, at most 100 at a time; those that DeleteTable left if asked for."""
+    """ListBackups: list backups by creation time, at most 100 at a time; backups left by DeleteTable on request."""
     check_constraints("ListBackups", request)
     name = None if request.get("TableName") is None else table_of(request)
     first, end = _time_range(request)
@@ -169,7 +167,7 @@ def list_backups(storage: Storage, request: Request) -> Response:
 
 
 def delete(storage: Storage, request: Request) -> Response:
-    """DeleteBackup; nobody finds it any more, and the items of a large one are removed bit by bit."""
+    """DeleteBackup: hide the backup at once; the items of a large one are removed in steps."""
     check_constraints("DeleteBackup", request)
     arn = request["BackupArn"]
     named = backup_of_arn(arn)
@@ -193,9 +191,9 @@ def delete(storage: Storage, request: Request) -> Response:
 
 
 def restore(storage: Storage, request: Request) -> Response:
-    """RestoreTableFromBackup: a new table with the items of the backup, CREATING until it has them all.
+    """RestoreTableFromBackup: make a new table with the items of the backup, CREATING until it has them all.
 
-    As in DynamoDB, the answer says so of every table.
+    As in DynamoDB, the answer says CREATING for every table.
     """
     target = request.get("TargetTableName")
     if isinstance(target, str) and not 3 <= len(target) <= 255:  # only here DynamoDB does not report a constraint
@@ -229,7 +227,7 @@ def restore(storage: Storage, request: Request) -> Response:
 
 
 def _new(view: View, id_: int, record: TableRecord, name: str, now: float, *, digits: str) -> BackupRecord:
-    """A backup of a table as it is now. No two of tables of one name have the same time: they are listed in order."""
+    """Make a backup of a table as it is now. No two backups of one name share a time: they are listed in order."""
     milliseconds = int(now * 1000)
     while restoring.is_label_taken(view, record.name, milliseconds):
         milliseconds += 1
@@ -257,7 +255,7 @@ def _in_use(message: str) -> RequestError:
 
 
 def _time_range(request: Request) -> tuple[str, str]:
-    """From which label on, and before which one, backups are listed."""
+    """Return the label from which backups are listed, and the label before which they end."""
     lower, upper = (optional_moment(request, f"TimeRange{bound}Bound") for bound in ("Lower", "Upper"))
     first = "" if lower is None else label_at(lower)
     end = AFTER_ALL_LABELS if upper is None else label_at(upper)
@@ -267,7 +265,7 @@ def _time_range(request: Request) -> tuple[str, str]:
 
 
 def _start(request: Request) -> tuple[str, str]:
-    """Behind which label and table the list goes on; it does not matter whether that backup is still there."""
+    """Return the label and table after which the list continues; that backup need not exist any more."""
     arn = request.get("ExclusiveStartBackupArn")
     if arn is None:
         return "", ""

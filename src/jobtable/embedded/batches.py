@@ -73,7 +73,7 @@ _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
 class _Gets:
-    """The keys of one table in a BatchGetItem request, valid."""
+    """The valid keys of one table in a BatchGetItem request."""
 
     def __init__(self, request: Request, keys: list[Item], projection: Projection | None) -> None:
         self.request = request
@@ -82,10 +82,10 @@ class _Gets:
 
     @classmethod
     def checked(cls, request: Request, older: OlderParameters | None, older_of_any: OlderParameters | None) -> _Gets:
-        """Those of a request that may be wrong.
+        """Check a request that may be invalid.
 
-        `older` are the parameters from before expressions that it has, `older_of_any` those that some table has: no
-        table may have expressions beside them.
+        `older` are its parameters from before expressions, `older_of_any` those of any table: no table may have
+        expressions beside them.
         """
         check_parameters(request, "ProjectionExpression", older=older_of_any)
         keys = [validate_item(key) for key in request["Keys"]]
@@ -94,25 +94,25 @@ class _Gets:
         return cls(request, keys, projection)
 
     def find(self, tables: Tables, name: str) -> None:
-        """Look the table up, and where its items stand."""
+        """Look up the table and the positions of its items."""
         self.table = find_table(tables, name)
         check_projection(self.table, self.projection)
         self.positions = [key_position(self.table, key) for key in self.keys]
 
     def items(self, bodies: Iterable[bytes | None]) -> list[Item]:
-        """The items that are there, or what is wanted of them."""
+        """Return the existing items, projected if the request asks for that."""
         items: list[Item] = [from_json(body, cache_strings="keys") for body in bodies if body is not None]
         return items if self.projection is None else [self.projection.apply(item) for item in items]
 
     def unprocessed(self, first: int) -> Request:
-        """The request for the keys from the first that was left out; it shares nothing with this one."""
+        """Return a request for the keys from the first unread one on; it shares nothing with this one."""
         names = ("ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames", "AttributesToGet")
         rest = {name: self.request[name] for name in names if self.request.get(name) is not None}
         return copy.deepcopy({"Keys": self.keys[first:], **rest})
 
 
 def batch_get_item(storage: Storage, request: Request) -> Response:
-    """Items of several tables by their keys; those past 16 MB come back as UnprocessedKeys."""
+    """Return items of several tables by their keys; those past 16 MB come back as UnprocessedKeys."""
     if type(request) is StoreRequest:
         known = {name: _Gets(per_table, per_table["Keys"], None) for name, per_table in request["RequestItems"].items()}
         return _read(storage, known, wanted_capacity(request), as_json=True)
@@ -139,7 +139,7 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
 
 
 def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None, *, as_json: bool) -> Response:
-    """The response, with items as they are, or as JSON and with None for each key without an item."""
+    """Return the response, with parsed items, or with JSON and None for each key without an item."""
     for name, wanted in gets.items():
         wanted.find(storage, name)
     responses: dict[str, list[Any]] = {}
@@ -162,7 +162,7 @@ def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None, *, as_
 
 
 def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None], int, Units]:
-    """For each key the item as JSON or None, as far as there is room; the bytes of the items, and the units."""
+    """Return each item as JSON or None while there is room, the bytes of the items, and the units."""
     bodies: list[bytes | None] = []
     total = 0
     units = Units()
@@ -180,7 +180,7 @@ def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None
 
 
 def batch_write_item(storage: Storage, request: Request) -> Response:
-    """Put and delete items of several tables. Every one of them is done when this returns."""
+    """Put and delete items of several tables; all of it is done when this returns."""
     check_members(request, _WRITE_MEMBERS)
     # A list that is null is an empty one.
     requests = {name: [] if one is None else one for name, one in request["RequestItems"].items()}
@@ -198,8 +198,6 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A valid item to put, or the key of one to delete."""
-
     item: Item
     is_put: bool
     size: int = 0
@@ -216,7 +214,7 @@ def _change(request: Request) -> _Change:
 
 
 def _key_of(table: TableSchema, change: _Change) -> Item:
-    """The key attributes that the item has, right or not."""
+    """Return the key attributes that the item has, valid or not."""
     return {attribute.name: change.item[attribute.name] for attribute in table.key if attribute.name in change.item}
 
 
@@ -266,7 +264,7 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
 
 
 def collections_of(view: View, writes: list[Write]) -> list[dict[str, Any]]:
-    """ItemCollectionMetrics of several writes of one table: one entry per collection."""
+    """Return the ItemCollectionMetrics of several writes of one table: one entry per collection."""
     by_partition = {str(write.key[write.table.partition.name]): write for write in writes}
     metrics = (collection_metrics(view, write.table, write.key) for write in by_partition.values())
     return [one for one in metrics if one is not None]
@@ -289,7 +287,7 @@ def _check_lists_of_writes(requests: dict[str, Any]) -> None:
 
 
 def _check_writes(requests: dict[str, list[Any]]) -> None:
-    """RequestRefused if puts lack their items, or deletes their keys."""
+    """Raise RequestRefused if a put has no item, or a delete no key."""
     faults: list[str] = []
     for table_name, per_table in requests.items():
         for number, write in enumerate(per_table, 1):
@@ -308,7 +306,7 @@ def _check_writes(requests: dict[str, list[Any]]) -> None:
 
 
 def _lacks(request: Any, member: str) -> bool:
-    """Whether a put or a delete is there without the map that it is about."""
+    """Whether a put or delete exists without its item or key."""
     if request is None:
         return False
     expect_type(request, dict)
@@ -319,7 +317,7 @@ def _lacks(request: Any, member: str) -> bool:
 
 
 def _shown(per_table: list[Any]) -> str:
-    """The requests for one table as DynamoDB shows them; of too many only how many they are."""
+    """Show the requests for one table as DynamoDB does; of too many only their number."""
     if len(per_table) > MAX_WRITES:
         return f"{len(per_table)} requests"
     return ", ".join(
@@ -342,7 +340,6 @@ def _shown_request(write: Any, name: str, member: str) -> str:
 
 
 def _shown_value(value: Any) -> str:
-    """The type of a value, and its content where that is a text."""
     kinds = value.items() if isinstance(value, dict) else ()
     shown = (f"{kind}={content if isinstance(content, str) else '...'}" for kind, content in kinds)
     return f"AttributeValue({', '.join(shown)})"

@@ -1,7 +1,7 @@
 """The constraints on the parameters of table operations.
 
-All that a request breaks are told at once, before any table is looked at, and before parameters are held against one
-another.
+All broken constraints of a request are reported together, before any table is looked up and before parameters are
+checked against each other.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from jobtable.store.backend import Request
 
 @dataclass(frozen=True, slots=True)
 class Rule(Limits):
-    """The constraints on one parameter, and on the members of the structure or of the structures in it."""
+    """The constraints on one parameter, and on the members of the structure or structures in it."""
 
     is_required: bool = False
     is_looked_for_first: bool = False
     """Whether a request without it is refused for that alone."""
     name_faults: Callable[[str], list[str]] | None = None
-    """The constraints that a name breaks, of a parameter that is one."""
+    """Checks a parameter that is a name; returns the constraints that it breaks."""
     members: Mapping[str, Rule] = field(default_factory=dict)
 
     def faults(self, value: Any, path: str) -> Iterator[str]:
-        """What a value of the right type breaks; `path` is where it stands in the request."""
+        """Yield the constraints that a value of the right type breaks; `path` is its place in the request."""
         if value is None:
             if self.is_required:
                 yield constraint(path, "null", "Member must not be null")
@@ -53,7 +53,7 @@ class Rule(Limits):
 
 
 def check_constraints(operation: str, request: Request) -> None:
-    """RequestRefused if a parameter has the wrong JSON type, or with the first ten constraints that are broken."""
+    """Raise RequestRefused if a parameter has the wrong JSON type, or with the first ten broken constraints."""
     mistyped = wrong_type(operation, request)
     if mistyped is not None:
         raise mistyped

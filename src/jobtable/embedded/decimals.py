@@ -28,7 +28,7 @@ _NO_NUMBER = "The parameter cannot be converted to a numeric value"
 
 
 def canonical_number(text: str) -> str:
-    """The form in which DynamoDB gives a number back; RequestRefused, with its message, if it is not a number."""
+    """Return a number in DynamoDB's form, or raise RequestRefused with DynamoDB's message."""
     if len(text) <= MAX_DIGITS and (
         (text.isdigit() and text.isascii() and (text[0] != "0" or text == "0")) or _CANONICAL_NUMBER.fullmatch(text)
     ):
@@ -48,7 +48,7 @@ def canonical_number(text: str) -> str:
 
 
 def compare_numbers(left: str, right: str) -> int:
-    """Below, equal to or above zero, as the left number is to the right one. Both must be canonical."""
+    """Compare two canonical numbers: below, equal to or above zero."""
     if left == right:
         return 0
     if "." in left or "." in right:
@@ -57,7 +57,7 @@ def compare_numbers(left: str, right: str) -> int:
 
 
 def add_numbers(left: str, right: str) -> str:
-    """The exact sum of two canonical numbers, canonical; RequestRefused if it does not fit into 38 digits."""
+    """Return the exact canonical sum of two canonical numbers, or raise RequestRefused above 38 digits."""
     if len(left) < MAX_DIGITS and len(right) < MAX_DIGITS and "." not in left and "." not in right:
         return str(int(left) + int(right))
     total = format(_EXACT.add(Decimal(left), Decimal(right)), "f")
@@ -67,14 +67,14 @@ def add_numbers(left: str, right: str) -> str:
 
 
 def subtract_numbers(left: str, right: str) -> str:
-    """The exact difference of two canonical numbers, canonical; RequestRefused if it does not fit into 38 digits."""
+    """Return the exact canonical difference of two canonical numbers, or raise RequestRefused above 38 digits."""
     return add_numbers(left, right[1:] if right[0] == "-" else "0" if right == "0" else "-" + right)
 
 
 def number_sort_bytes(text: str) -> bytes:
-    """Bytes that sort as the (canonical) numbers do; no number's bytes are a prefix of another's.
+    """Return bytes that sort as the (canonical) numbers do; no number's bytes are a prefix of another's.
 
-    A byte for the sign, one for the magnitude, the significant digits, and an end mark below them all; of a negative
+    A byte for the sign, one for the magnitude, the significant digits, and an end mark below them all; for a negative
     number everything after the sign is inverted.
     """
     if text == "0":
@@ -95,7 +95,7 @@ _INVERTED = bytes(range(255, -1, -1))
 
 
 def _parsed(text: str) -> tuple[str, str, int]:
-    """The sign, the significant digits and the exponent of the last of them; of zero no digits, and what is written."""
+    """Return the sign, the significant digits (none for zero), and the exponent of the last one."""
     match = _NUMBER.fullmatch(text)
     if match is None or not (match[2] or match[3]):
         raise _not_a_number(text)

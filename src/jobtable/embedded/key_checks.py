@@ -23,18 +23,18 @@ TOO_LONG = {
     MAX_PARTITION_BYTES: f"{INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes",
     MAX_SORT_BYTES: f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes",
 }
-"""By the limit in bytes: what is said of a key that exceeds it."""
+"""By the limit in bytes: the message for a key that exceeds it."""
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 _UNSUPPORTED_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
 _NOT_VALID = "One or more parameter values are not valid. "
 
 
 class EmptyKeyValue(RequestRefused):
-    """A key attribute is an empty string or empty binary value; that refuses a transaction as a whole."""
+    """A key attribute is an empty string or empty binary value; this refuses a whole transaction."""
 
 
 class SchemaMismatch(RequestRefused):
-    """A key or an index key does not fit the schema; inside a transaction that is a reason to cancel it."""
+    """A key or index key does not fit the schema; in a transaction this is a reason to cancel it."""
 
 
 class ItemKeyMismatch(SchemaMismatch):
@@ -42,12 +42,12 @@ class ItemKeyMismatch(SchemaMismatch):
 
 
 def plain_position(table: TableSchema, key: Item) -> bytes | None:
-    """The position for a key of short strings, as most are; None for a key that must be looked at more closely."""
+    """Return the position for a key of short strings, as most are; None for a key that needs more checks."""
     return table.plain_position(key) if len(key) == len(table.key) else None
 
 
 def key_position(table: TableSchema, key: Item) -> bytes:
-    """Where the item with this primary key (of valid values) stands, or RequestRefused."""
+    """Return the position of the item with this primary key (of valid values), or raise RequestRefused."""
     position = plain_position(table, key)
     if position is not None:
         return position
@@ -62,7 +62,7 @@ def key_position(table: TableSchema, key: Item) -> bytes:
 
 
 def item_position(table: TableSchema, item: Item) -> bytes:
-    """Where an item (of valid values) stands in the table, or RequestRefused if its key attributes are not right."""
+    """Return the position of an item (of valid values), or raise RequestRefused for invalid key attributes."""
     position = table.plain_position(item)
     if position is not None:
         return position
@@ -80,14 +80,14 @@ def item_position(table: TableSchema, item: Item) -> bytes:
 
 
 def refuse_empty_key(table: TableSchema, item: Item) -> None:
-    """RequestRefused if a key attribute is an empty string or empty binary value."""
+    """Raise RequestRefused if a key attribute is an empty string or empty binary value."""
     for attribute in table.key:
         if _is_empty(attribute, item):
             raise empty_key_value(attribute)
 
 
 def empty_key_value(attribute: KeyAttribute, index_name: str | None = None) -> EmptyKeyValue:
-    """The error for an empty value of a key attribute of the table, or of the index that is named."""
+    """Return the error for an empty value of a key attribute of the table, or of the named index."""
     if index_name is None:
         return EmptyKeyValue(f"{_NOT_VALID}{_empty_fault(attribute)} Key: {attribute.name}")
     return EmptyKeyValue(
@@ -97,7 +97,7 @@ def empty_key_value(attribute: KeyAttribute, index_name: str | None = None) -> E
 
 
 def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
-    """RequestRefused if an expression looks deeper into an attribute that is part of a key."""
+    """Raise RequestRefused if an expression names a member of a key attribute."""
     if not nested_names:
         return
     for attribute in table.key:
@@ -110,7 +110,7 @@ def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
 
 
 def refuse_index_types(table: TableSchema, types: Mapping[str, str]) -> None:
-    """SchemaMismatch if one of these attributes is part of an index key of another type."""
+    """Raise SchemaMismatch if one of these attributes is part of an index key of another type."""
     keys = table.index_attributes
     if all(keys[name].type == found for name, found in types.items() if name in keys):
         return
@@ -122,7 +122,7 @@ def refuse_index_types(table: TableSchema, types: Mapping[str, str]) -> None:
 
 
 def check_index_keys(table: TableSchema, item: Item) -> None:
-    """RequestRefused if an attribute of the item to put cannot be the key that an index makes of it."""
+    """Raise RequestRefused if an attribute of the new item is invalid as a key of an index."""
     if table.has_plain_index_keys(item):
         return
     for index in _by_name(table):
@@ -133,9 +133,9 @@ def check_index_keys(table: TableSchema, item: Item) -> None:
 
 
 def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[str]) -> None:
-    """The same for the item after an update, and the attributes that the update wrote.
+    """Check the item after an update that wrote these attributes in the same way.
 
-    Others may be unfit: an index that was added later leaves such items out.
+    Other attributes may be invalid: an index that was added later ignores such items.
     """
     if updated.isdisjoint(table.index_attributes) or table.has_plain_index_keys(item):
         return
@@ -150,7 +150,7 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
 
 
 def _by_name(table: TableSchema) -> list[IndexSchema]:
-    """The indexes in the order in which DynamoDB looks for faults of their keys."""
+    """Return the indexes in the order in which DynamoDB checks their keys."""
     return sorted(table.indexes.values(), key=attrgetter("name"))
 
 
@@ -185,7 +185,6 @@ def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:
 
 
 def _is_empty(attribute: KeyAttribute, item: Item) -> bool:
-    """Whether the item has the attribute with its type, but no content."""
     return attribute.name in item and item[attribute.name].get(attribute.type) == ""
 
 

@@ -1,4 +1,4 @@
-"""Which function runs which operation. Its module is loaded with the first such request."""
+"""The function of each operation. Its module is loaded with the first such request."""
 
 from __future__ import annotations
 

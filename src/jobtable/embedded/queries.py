@@ -55,7 +55,7 @@ PAGE_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Which entries of a table or index to read, in which direction, and how much of them is wanted."""
+    """The entries of a table or index to read, the direction, and how much of them is wanted."""
 
     table: TableSchema
     index: IndexSchema | None
@@ -63,7 +63,7 @@ class Reading:
     reverse: bool
     limit: int | None
     fetches_from_table: bool
-    """Whether the entries of an index are completed from the table."""
+    """Whether entries of an index are completed from the table."""
     wants_items: bool
     as_json: bool
     """Whether whole items may stay JSON."""
@@ -77,13 +77,13 @@ class Page:
     """Empty if only their number was wanted."""
     scanned: int
     last: Item | None
-    """The last entry read, if the page ended before the entries did (or just there)."""
+    """The last entry read, if the page ended before the entries did, or exactly with them."""
     read_bytes: int
     fetched_sizes: list[int]
-    """The sizes of the items that were fetched from the table to complete entries of an index."""
+    """The sizes of the items fetched from the table to complete entries of an index."""
 
     def units(self, index: IndexSchema | None, rate: float) -> Units:
-        """What reading the page consumed; `rate` is the units of a block."""
+        """Return the units that reading the page consumed; `rate` is the units of a block."""
         consumed = read_units(self.read_bytes, rate)
         if index is None:
             return Units(consumed)
@@ -93,7 +93,7 @@ class Page:
 
 
 def read_page(view: View, reading: Reading) -> Page:
-    """The entries from the beginning of the range up to the limit, 1 MB, or the end."""
+    """Read entries from the beginning of the range up to the limit, 1 MB, or the end."""
     index = reading.index
     if index is None or index.projection == "ALL":
         return _whole_items(view, reading)
@@ -174,7 +174,7 @@ _SCAN_MEMBERS = {
 
 
 def query(storage: Storage, request: Request) -> Response:
-    """The items of one partition of a table or index, in the order of their sort keys."""
+    """Return the items of one partition of a table or index, in the order of their sort keys."""
     older = older_parameters("Query", request)
     if older:
         older.refuse_operator()
@@ -218,7 +218,7 @@ def query(storage: Storage, request: Request) -> Response:
 
 
 def scan(storage: Storage, request: Request) -> Response:
-    """All items of a table or index, or those of one segment of it."""
+    """Return all items of a table or index, or of one segment of it."""
     older = older_parameters("Scan", request)
     check_members(request, _SCAN_MEMBERS, found=older.faults() if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", older=older)
@@ -241,11 +241,11 @@ def scan(storage: Storage, request: Request) -> Response:
 
 
 _Selection: TypeAlias = tuple[Condition | None, Projection | None]
-"""What passes, and what of it is wanted."""
+"""A filter and a projection."""
 
 
 def _older_selection(older: OlderParameters, parameter: str) -> _Selection | None:
-    """What a filter and AttributesToGet select; None if they select everything, or if expressions do it."""
+    """Return the filter and projection of older parameters; None without them."""
     found = older.filter(parameter), older.projection()
     return None if found == (None, None) else found
 
@@ -259,7 +259,7 @@ def _filter_and_projection(request: Request, placeholders: Placeholders) -> _Sel
 
 
 def bounds_of(source: ReadTarget, condition: KeyCondition) -> tuple[bytes, bytes]:
-    """Where the items that the condition allows stand in what is read."""
+    """Return the range of a table or index that the condition allows."""
     sort = condition.sort_range
     return source.table.key_range(
         source.index,
@@ -290,7 +290,7 @@ def _segment_bounds(request: Request) -> Range:
 
 
 def from_start(bounds: Range, start: bytes | None, *, forward: bool) -> Range:
-    """What is left of a range behind a start, in the direction of reading."""
+    """Return the rest of a range after a start, in the direction of reading."""
     if start is None:
         return bounds
     return (just_after(start), bounds[1]) if forward else (bounds[0], start)
@@ -331,5 +331,5 @@ def _respond(storage: Storage, request: Request, source: ReadTarget, bounds: Ran
 
 
 def cursor_of(source: ReadTarget, last: Item) -> Item:
-    """The LastEvaluatedKey of a page that ends with an item."""
+    """Return the LastEvaluatedKey of a page that ends with an item."""
     return {name: dict(last[name]) for name in source.cursor_names()}

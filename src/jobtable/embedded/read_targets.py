@@ -1,6 +1,6 @@
-"""The table or index that a Query or Scan reads, the checks of what it may want, and where it continues.
+"""The table or index that a Query or Scan reads, the checks of its options, and the start of the next page.
 
-DynamoDB checks ExclusiveStartKey in several steps, between those that look at the rest of the request.
+DynamoDB checks ExclusiveStartKey in several steps, between checks of the rest of the request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jobtable.store.backend import Item, Request
 
 @dataclass(frozen=True, slots=True)
 class ReadTarget:
-    """What a request reads, and what it wants to see of it."""
+    """The table or index that a request reads, its filter and its projection."""
 
     table: TableSchema
     index: IndexSchema | None
@@ -30,7 +30,7 @@ class ReadTarget:
     select: str | None
 
     def key_attributes(self) -> tuple[tuple[KeyAttribute, ...], tuple[KeyAttribute, ...]]:
-        """The partition and the sort attributes of what is read."""
+        """Return the partition and the sort attributes of the table or index."""
         if self.index is not None:
             return self.index.partition, self.index.sort
         return (self.table.partition,), (self.table.sort,) if self.table.sort else ()
@@ -41,17 +41,17 @@ class ReadTarget:
         return tuple(dict.fromkeys(attribute.name for attribute in (*self.table.key, *partition, *sort)))
 
     def projected_names(self) -> frozenset[str] | None:
-        """The attributes that the index holds, or None if it (or the table) holds all."""
+        """Return the attributes that the index holds, or None if it (or the table) holds all."""
         if self.index is None or self.index.projection == "ALL":
             return None
         return self.table.projected_names(self.index)
 
     def is_whole(self) -> bool:
-        """Whether all items that are read are wanted as they are stored."""
+        """Whether items are wanted exactly as they are stored."""
         return self.filter is None and self.projection is None and self.select is None
 
     def fetches_from_table(self) -> bool:
-        """Whether a local index lacks attributes that the request wants, so that the table is read, too."""
+        """Whether a local index lacks wanted attributes, so that the table is read too."""
         held = self.projected_names()
         if held is None or self.index is None or not self.index.is_local:
             return False
@@ -63,7 +63,7 @@ class ReadTarget:
 def find_target(
     storage: Storage, request: Request, filter_: Condition | None, projection: Projection | None
 ) -> ReadTarget:
-    """What a request reads, or RequestRefused if there is no such table or index."""
+    """Return the target of a request, or raise RequestRefused if the table or index does not exist."""
     table = find_table(storage, request["TableName"])
     return ReadTarget(table, _index(table, request), filter_, projection, request.get("Select"))
 
@@ -83,7 +83,7 @@ def _index(table: TableSchema, request: Request) -> IndexSchema | None:
 
 
 def check_select(source: ReadTarget) -> None:
-    """RequestRefused if Select does not go together with the projection or the source."""
+    """Raise RequestRefused if Select contradicts the projection or the target."""
     fault = _fault_of_select(source)
     if fault is not None:
         raise constraints_broken([fault])
@@ -102,7 +102,7 @@ def _fault_of_select(source: ReadTarget) -> str | None:
 
 
 def check_projected(source: ReadTarget, wanted: Sequence[str] | None = None) -> None:
-    """RequestRefused if attributes are wanted that a global index does not hold; they are told in the given order."""
+    """Raise RequestRefused if a global index lacks wanted attributes; they are reported in the given order."""
     index, held = source.index, source.projected_names()
     if index is None or index.is_local or held is None:
         return
@@ -118,7 +118,7 @@ def check_projected(source: ReadTarget, wanted: Sequence[str] | None = None) -> 
 
 
 def check_filter_of_query(source: ReadTarget) -> None:
-    """RequestRefused if the filter of a query looks at key attributes, or at what an index does not hold."""
+    """Raise RequestRefused if the filter of a query uses key attributes, or attributes that an index lacks."""
     if source.filter is None:
         return
     partition, sort = source.key_attributes()
@@ -132,7 +132,6 @@ def check_filter_of_query(source: ReadTarget) -> None:
 
 
 def check_projected_filter(source: ReadTarget) -> None:
-    """RequestRefused if the filter of a query looks at what an index does not hold."""
     if source.filter is None:
         return
     held = source.projected_names()
@@ -142,7 +141,7 @@ def check_projected_filter(source: ReadTarget) -> None:
 
 
 def not_projected_filter(index: IndexSchema, missing: Sequence[str]) -> RequestRefused:
-    """The error for a filter that looks at what an index does not hold."""
+    """Return the error for a filter on attributes that an index lacks."""
     return RequestRefused(
         f"{INVALID}Secondary index {index.name} does not project one or more filter attributes: [{', '.join(missing)}]"
     )
@@ -152,7 +151,7 @@ _INVALID_START = "The provided starting key is invalid"
 
 
 def start_key(request: Request) -> Item | None:
-    """ExclusiveStartKey, if its values are valid by themselves."""
+    """Return ExclusiveStartKey, if its values are valid by themselves."""
     start = request.get("ExclusiveStartKey")
     if start is None:
         return None
@@ -163,7 +162,7 @@ def start_key(request: Request) -> Item | None:
 
 
 def check_start_of_scan(source: ReadTarget, key: Item) -> None:
-    """RequestRefused if a start does not have the attributes of a LastEvaluatedKey of the scan."""
+    """Raise RequestRefused if a start lacks attributes of a LastEvaluatedKey of the scan, or has others."""
     if source.index is not None:
         check_start_partition(source, key)
         check_start_sort(source, key)
@@ -172,7 +171,7 @@ def check_start_of_scan(source: ReadTarget, key: Item) -> None:
 
 
 def check_start_partition(source: ReadTarget, key: Item) -> None:
-    """RequestRefused if a start has more or fewer attributes than a LastEvaluatedKey, or lacks one of the partition."""
+    """Raise RequestRefused if a start has too many or few attributes, or lacks one of the partition."""
     partition, _ = source.key_attributes()
     if len(key) != len(source.cursor_names()):
         raise RequestRefused(_INVALID_START)
@@ -180,7 +179,7 @@ def check_start_partition(source: ReadTarget, key: Item) -> None:
 
 
 def check_start_sort(source: ReadTarget, key: Item) -> None:
-    """RequestRefused if a start lacks a sort attribute of what is read."""
+    """Raise RequestRefused if a start lacks a sort attribute of the target."""
     _, sort = source.key_attributes()
     _check_start_attributes(sort, key)
 
@@ -193,7 +192,7 @@ def _check_start_attributes(attributes: tuple[KeyAttribute, ...], key: Item) -> 
 
 
 def start_position(source: ReadTarget, key: Item) -> bytes:
-    """Where a start stands; there need be no item any more."""
+    """Return the position of a start; its item need not exist any more."""
     table = source.table
     own = key
     if source.index is not None:
@@ -211,7 +210,7 @@ def start_position(source: ReadTarget, key: Item) -> bytes:
 
 
 def check_start_of_query(source: ReadTarget, condition: KeyCondition, bounds: Range, key: Item) -> None:
-    """RequestRefused if a query cannot have ended there. Of its two conditions, that on the sort key comes first."""
+    """Raise RequestRefused if a query cannot have ended there; its condition on the sort key is checked first."""
     partition, _ = source.key_attributes()
     wanted = dict(zip((attribute.name for attribute in partition), condition.partition_values, strict=True))
     has_sort_condition = bool(condition.sort_equal) or condition.sort_range is not None
@@ -224,7 +223,7 @@ def check_start_of_query(source: ReadTarget, condition: KeyCondition, bounds: Ra
 
 
 def check_segment(request: Request, bounds: Range, start: bytes) -> None:
-    """RequestRefused if the segment that is scanned, which has these bounds, cannot have ended there."""
+    """Raise RequestRefused if the scanned segment, which has these bounds, cannot have ended there."""
     if not _contains(bounds, start):
         raise RequestRefused(
             f"{_INVALID_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."

@@ -1,7 +1,7 @@
-"""What every operation checks of its request before it looks at a table, in DynamoDB's words.
+"""The checks of every request before its table is looked up, in DynamoDB's words.
 
 The order is DynamoDB's: members of the wrong JSON type, then all broken constraints in one message, then parameters
-that do not go together, then values, then expressions, and only then the table.
+that exclude each other, then values, then expressions, and only then the table.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
 AT_LEAST_ONE = "Member must have length greater than or equal to 1"
 MOST_TOLD = 10
-"""Of more broken constraints than that, DynamoDB tells no more."""
+"""DynamoDB reports no more broken constraints than this."""
 _PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a value must keep: to be one of some texts, or not to be too small, large, short or long."""
+    """Limits of a value: its allowed texts, its size or its length."""
 
     enum: tuple[str, ...] = ()
     least: int | None = None
@@ -40,7 +40,7 @@ class Limits:
     longest: int | None = None
 
     def broken(self, value: Any) -> list[str]:
-        """The constraints that a value of the right type breaks."""
+        """Return the constraints that a value of the right type breaks."""
         if self.enum:
             return [] if value in self.enum else [f"Member must satisfy enum value set: [{', '.join(self.enum)}]"]
         broken = []
@@ -63,15 +63,15 @@ class Member(Limits):
     required: bool = False
     is_table_name: bool = False
     is_index_name: bool = False
-    """Whether it names an index: no ARN will do."""
+    """Whether it names an index, for which ARNs are invalid."""
     names_tables: bool = False
     """Whether the keys of a map are names of tables."""
     is_shown: bool = True
     """Whether DynamoDB shows the value that breaks a constraint."""
     fixed_message: str = ""
-    """What DynamoDB says whichever constraint is broken, where it names neither the value nor the member."""
+    """DynamoDB's message for any broken constraint, if it shows neither the value nor the member."""
     is_free: bool = field(init=False)
-    """Whether every value of the type will do."""
+    """Whether every value of the type is valid."""
 
     def __post_init__(self) -> None:
         has_limits = any(limit is not None for limit in (self.least, self.most, self.shortest, self.longest))
@@ -79,7 +79,7 @@ class Member(Limits):
         object.__setattr__(self, "is_free", not self.enum and not is_name and not has_limits)
 
     def faults(self, value: Any) -> list[str]:
-        """The constraints that a value of the right type breaks."""
+        """Return the constraints that a value of the right type breaks."""
         if self.is_index_name:
             return index_name_faults(value)
         if self.is_table_name:
@@ -89,7 +89,7 @@ class Member(Limits):
         return self.broken(value)
 
     def tell(self, path: str, name: str, value: Any, fault: str) -> str:
-        """A fault of the value of this member, which stands at the path under the name."""
+        """Word a fault of the value of this member at the path."""
         if self.fixed_message:
             return self.fixed_message
         if self.is_shown:
@@ -116,20 +116,20 @@ _PROJECTION = "ProjectionExpression"
 
 
 def table_name_faults(name: str) -> list[str]:
-    """The constraints that the name of a table breaks in an operation on items; a table's ARN is accepted as well."""
+    """Return the constraints that a table's name or ARN breaks in an operation on items."""
     if not name:
         return [AT_LEAST_ONE]
     return [] if name.startswith("arn:") and table_of_arn(name) else name_faults(name)
 
 
 def table_of_arn(arn: str) -> str | None:
-    """The table that an ARN names, in whichever region and account; None for another text."""
+    """Return the table that an ARN names, in any region and account; None for another text."""
     match = _ARN.fullmatch(arn)
     return match and match[1]
 
 
 def name_faults(name: str) -> list[str]:
-    """All constraints that the name of a table breaks, or of an index in an operation on tables."""
+    """Return the constraints that a name of a table breaks, or of an index in an operation on tables."""
     faults = []
     if len(name) < 3:
         faults.append("Member must have length greater than or equal to 3")
@@ -139,12 +139,12 @@ def name_faults(name: str) -> list[str]:
 
 
 def index_name_faults(name: str) -> list[str]:
-    """The same with the characters first, as of other names: of an index to read, a backup, or where a list goes on."""
+    """Return the same with the characters first, as for an index to read, a backup, or the start of a list."""
     return sorted(name_faults(name), key=lambda fault: fault != _PATTERN_RULE)
 
 
 def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
-    """The constraint that the keys of a map of tables break: DynamoDB reports it as a whole, once for all keys."""
+    """Return the constraint that the keys of a map of tables break: DynamoDB reports it once for all keys."""
     if not any(map(table_name_faults, requests)):
         return []
     return [
@@ -154,10 +154,10 @@ def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
 
 
 def check_members(request: Any, members: Mapping[str, Member], path: str = "", found: Sequence[str] = ()) -> None:
-    """RequestRefused if a member has the wrong JSON type or breaks a constraint; unknown members are ignored.
+    """Raise RequestRefused if a member has the wrong JSON type or breaks a constraint; unknown members are ignored.
 
-    `path` is where the request stands inside a larger one ("transactItems.1.member.put."); `found` are broken
-    constraints of other members, to be told with these.
+    `path` is the place of the request inside a larger one ("transactItems.1.member.put."); `found` are broken
+    constraints of other members, to be reported with these.
     """
     expect_type(request, dict)
     faults = [*found] if found else []
@@ -180,29 +180,29 @@ def _shown(value: Any) -> str:
 
 
 def constraint(path: str, value: str, rule: str) -> str:
-    """One broken constraint, as DynamoDB words it."""
+    """Word one broken constraint."""
     return f"Value {value} at '{path}' failed to satisfy constraint: {rule}"
 
 
 def unshown_constraint(path: str, rule: str) -> str:
-    """One broken constraint of those that DynamoDB reports without the value, under the member's own name."""
+    """Word one broken constraint that DynamoDB reports without the value, under the member's own name."""
     return f"Value at '{path}' failed to satisfy constraint: {rule}"
 
 
 def constraints_broken(faults: list[str]) -> RequestRefused:
-    """The error for all broken constraints of a request, or the first that are told of them."""
+    """Return the error for the broken constraints of a request, as many as DynamoDB reports."""
     told = faults[:MOST_TOLD]
     plural = "" if len(told) == 1 else "s"
     return RequestRefused(f"{len(told)} validation error{plural} detected: {'; '.join(told)}")
 
 
 def lower_first(name: str) -> str:
-    """A member's name as DynamoDB writes it in messages."""
+    """Return a member's name as messages write it."""
     return name[:1].lower() + name[1:]
 
 
 def structures(request: Request, member: str) -> list[dict[str, Any]]:
-    """A member that is a list of structures; empty if it is missing."""
+    """Return a member that is a list of structures; empty if it is missing."""
     value = request.get(member)
     if value is None:
         return []
@@ -213,7 +213,7 @@ def structures(request: Request, member: str) -> list[dict[str, Any]]:
 
 
 def optional_text(structure: Request, member: str) -> str | None:
-    """A member that is a string, or None."""
+    """Return a member that is a string, or None."""
     value = structure.get(member)
     if value is not None:
         expect_type(value, str)
@@ -221,7 +221,7 @@ def optional_text(structure: Request, member: str) -> str | None:
 
 
 def optional_moment(structure: Request, member: str) -> float | None:
-    """A member that is a time in seconds since 1970, or None."""
+    """Return a member that is a time in seconds since 1970, or None."""
     moment: float | None = structure.get(member)
     if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float)):
         raise RequestRefused(f"{member} must be a number of seconds", code="SerializationException")
@@ -239,7 +239,7 @@ _OLDER = frozenset(
 def older_parameters(operation: str, request: Request, whole: Request | None = None) -> OlderParameters | None:
     """Return the parameters from before expressions that a request has, or None as for most requests.
 
-    `whole` is the request of which this one is the part for a table.
+    `whole` is the whole request if this one is its part for a table.
     """
     if _OLDER.isdisjoint(request):
         return None
@@ -250,10 +250,10 @@ def older_parameters(operation: str, request: Request, whole: Request | None = N
 
 
 def check_parameters(request: Request, *expressions: str, older: OlderParameters | None = None) -> None:
-    """RequestRefused if parameters do not go together: those from before expressions, or maps without a user.
+    """Raise RequestRefused if parameters exclude each other: older ones and expressions, or maps without a user.
 
-    `expressions` are those that the operation has. All but ProjectionExpression can use ExpressionAttributeValues.
-    `older` are the parameters from before expressions that the request has.
+    `expressions` are those of the operation; all but ProjectionExpression can use ExpressionAttributeValues. `older`
+    are the parameters from before expressions.
     """
     older_names = older.names if older else ()
     given = [name for name in expressions if request.get(name) is not None]
@@ -274,7 +274,7 @@ def check_parameters(request: Request, *expressions: str, older: OlderParameters
 
 
 def _refuse_both(older: tuple[str, ...], given: list[str]) -> None:
-    """RequestRefused if there are expressions beside parameters from before them; KeyConditions suit other ones."""
+    """Raise RequestRefused for expressions beside older parameters; KeyConditions allow some."""
     unsuited = older if "KeyConditionExpression" in given else [name for name in older if name != "KeyConditions"]
     if given and unsuited:
         raise RequestRefused(
@@ -288,7 +288,7 @@ _JOINED = ("Expected", "QueryFilter", "ScanFilter")
 
 
 def _refuse_lonely_operator(joined: list[dict[str, Any]]) -> None:
-    """RequestRefused if there are no conditions that ConditionalOperator could join."""
+    """Raise RequestRefused if there are no conditions that ConditionalOperator could join."""
     count = sum(map(len, joined))
     if count == 0:
         raise RequestRefused("ConditionalOperator cannot be used without Filter or Expected")
@@ -297,13 +297,13 @@ def _refuse_lonely_operator(joined: list[dict[str, Any]]) -> None:
 
 
 class Tables(Protocol):
-    """Where tables are looked up: the storage, or one state of it."""
+    """A lookup of tables: the storage, or one state of it."""
 
     def table(self, name: str, /) -> TableSchema | None: ...
 
 
 class Lookup:
-    """Tables that know whether one was looked up: until then, every fault is one of the request itself."""
+    """Tables that note whether one was looked up: until then, every fault is one of the request itself."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -315,7 +315,7 @@ class Lookup:
 
 
 def find_table(tables: Tables, name: str) -> TableSchema:
-    """The table of that name or ARN, or TableNotFound."""
+    """Return the table of that name or ARN, or raise TableNotFound."""
     table = tables.table(table_of_arn(name) or name if name.startswith("arn:") else name)
     if table is None:
         raise table_not_found()

@@ -41,13 +41,13 @@ _REFUSED = "Invalid Request: "
 
 
 def refuse_other_region(arn: str, request: Request) -> None:
-    """RequestRefused if a restore out of another region does not say how the table is to be encrypted here."""
+    """Raise RequestRefused if a restore from another region does not set the encryption here."""
     if not is_own_arn(arn) and request.get("SSESpecificationOverride") is None:
         raise RequestRefused(f"{_REFUSED}sseSpecificationOverride must be provided for cross-region restores")
 
 
 def refuse_taken_name(view: View, target: str) -> None:
-    """RequestError if there is a table of the name that a restored one is to have."""
+    """Raise RequestError if a table with the name of the restored one exists."""
     taken = view.record(target)
     if taken is None:
         return
@@ -65,9 +65,9 @@ def restored_record(
     origin: dict[str, str | float],
     now: float,
 ) -> TableRecord:
-    """The new table: no stream, TTL, recovery, tags or protection, and of the standard class.
+    """Return the new table: no stream, TTL, recovery, tags or protection, and of the standard class.
 
-    `origin` is what its RestoreSummary is to say of where it comes from.
+    `origin` is the content of its RestoreSummary.
     """
     mode = request.get("BillingModeOverride")
     is_on_demand = source.is_on_demand if mode is None else mode == "PAY_PER_REQUEST"
@@ -112,7 +112,7 @@ def _refuse_limits(structure: Request, of_index: str = "", *, is_on_demand: bool
 
 
 def _refuse_no_units(override: Request) -> None:
-    """RequestRefused if a restored table is to have a limit of no requests; the words are not those of other tables."""
+    """Raise RequestRefused for a limit of no requests, which DynamoDB words in its own way here."""
     limits = override["OnDemandThroughput"] or {}
     for name in _LIMITS:
         if limits.get(name) == 0:
@@ -140,9 +140,9 @@ def _refuse_units(structure: Request, mode: str | None, of_index: str) -> None:
 
 
 def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecord, Request | None]]:
-    """The indexes to restore, each with its override, if there is one.
+    """Yield the indexes to restore, each with its override, if there is one.
 
-    They are all, or those of the overrides: indexes of the source, by whatever names.
+    All are restored, or those of the overrides: indexes of the source, under any names.
     """
     for is_local, member in ((True, "LocalSecondaryIndexOverride"), (False, "GlobalSecondaryIndexOverride")):
         own = [index for index in source.indexes if index.is_local == is_local]
@@ -169,7 +169,7 @@ def _matching(own: list[IndexRecord], given: Request, *, is_local: bool) -> Inde
 
 
 def _restored_index(index: IndexRecord, given: Request | None, mode: str | None, *, is_on_demand: bool) -> IndexRecord:
-    """An index with the name and the units that it has in the restored table."""
+    """Return an index with its name and units in the restored table."""
     name = index.name if given is None else given["IndexName"]
     if given is not None and given.get("WarmThroughput") is not None:
         raise RequestRefused(f"{_REFUSED}Cannot override WarmThroughput for index {name}")
@@ -207,7 +207,7 @@ def describe(storage: Storage, request: Request) -> Response:
 
 
 def update(storage: Storage, request: Request) -> Response:
-    """UpdateContinuousBackups: from now on every change is kept for that many days, or none is kept any more."""
+    """UpdateContinuousBackups: keep every change for that many days from now on, or none any more."""
     name = table_of(request)
     check_members(request, _MEMBERS)
     specification = request["PointInTimeRecoverySpecification"]
@@ -236,9 +236,9 @@ def update(storage: Storage, request: Request) -> Response:
 
 
 def restore(storage: Storage, request: Request) -> Response:
-    """RestoreTableToPointInTime: the items as they were at the end of that second, or are now, in a new table.
+    """RestoreTableToPointInTime: make a new table with the items as of the end of that second, or of now.
 
-    A large one is CREATING until it has them all. As in DynamoDB, the answer says so of every table.
+    A large one is CREATING until it has them all. As in DynamoDB, the answer says CREATING for every table.
     """
     check_constraints("RestoreTableToPointInTime", request)
     source, target = _source(request), request["TargetTableName"]
@@ -311,7 +311,7 @@ def _source(request: Request) -> str:
 
 
 def _wanted_time(request: Request) -> float | None:
-    """The time to restore, or None for the latest; RequestRefused unless one of them is asked for."""
+    """Return the time to restore, or None for the latest; RequestRefused unless exactly one is requested."""
     is_latest, moment = request.get("UseLatestRestorableTime"), optional_moment(request, "RestoreDateTime")
     if is_latest and moment is not None:
         raise RequestRefused(

@@ -1,8 +1,8 @@
 """The JSON types of requests, and the fault of a member that has another one.
 
-DynamoDB reads a request whole before it looks at anything in it, so such a member is told before every other fault,
-wherever it stands. The engine reads members where it needs them: only of a request that it refuses does it look at all,
-and only then does it read flags in words and the whole part of decimals, which DynamoDB takes as well.
+DynamoDB reads a whole request before it checks anything, so such a member is reported before every other fault,
+wherever it is. The engine reads members where it needs them: only for a request that it refuses does it check the
+types, and only then does it read flags in words and the whole part of decimals, which DynamoDB accepts too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
 _DEEPEST = 100
-"""Values that are nested deeper are refused for that, whatever they are."""
+"""Deeper values are refused for their depth, whatever they are."""
 _PARAMETERIZED = "sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl"
 _NOT_A_COLLECTION = (
     f"class {_PARAMETERIZED} cannot be cast to class java.lang.Class ({_PARAMETERIZED} and java.lang.Class are in"
@@ -27,17 +27,17 @@ _NOT_A_COLLECTION = (
 
 
 class Shape(ABC):
-    """What a member of a request is: `java` is its type's name in the service."""
+    """The type of a member of a request: `java` is its name in the service."""
 
     def __init__(self, java: str) -> None:
         self.java = java
 
     @abstractmethod
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
-        """RequestRefused if something else was found. `is_inside`: it is a member of a list or map."""
+        """Raise RequestRefused for another type. `is_inside`: it is a member of a list or map."""
 
     def read(self, found: Any, depth: int) -> Any:
-        """What DynamoDB makes of what was found; what it cannot read stays as it is."""
+        """Convert a value as DynamoDB does; unreadable values stay as they are."""
         return found
 
 
@@ -65,7 +65,7 @@ class Binary(Shape):
 
 
 class WrittenFlag(Scalar):
-    """The flag of an attribute value, which may be in words."""
+    """The flag of an attribute value, which may be a word."""
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
         validate_value({"BOOL": found})
@@ -155,7 +155,7 @@ def _refused(message: str) -> RequestRefused:
 
 
 def _structure(name: str, texts: str = "", /, **members: Shape) -> Structure:
-    """A structure; `texts` are the names of its members that are texts."""
+    """Make a structure; `texts` are the names of its members that are texts."""
     return Structure(name, dict.fromkeys(texts.split(), _TEXT) | members)
 
 
@@ -372,7 +372,7 @@ REQUESTS = {
 
 
 def wrong_type(operation: str, request: Mapping[str, Any]) -> RequestRefused | None:
-    """The fault of the first member of a request that is of another JSON type; None if all are right."""
+    """Return the fault of the first member of another JSON type, or None."""
     shape = REQUESTS.get(operation)
     try:
         if shape is not None:
@@ -383,6 +383,6 @@ def wrong_type(operation: str, request: Mapping[str, Any]) -> RequestRefused | N
 
 
 def as_read(operation: str, request: Request) -> Request:
-    """A request that has members of other JSON types, with those that DynamoDB can read as it reads them."""
+    """Return a request whose members of other JSON types are converted as far as DynamoDB can read them."""
     read: Request = REQUESTS[operation].read(request, 0)
     return read

@@ -35,7 +35,7 @@ _SHOWS_OLD = ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
 def record_of(stream: StreamRecord, change: Change, number: str) -> dict[str, Any]:
-    """The record that GetRecords gives for a change. Asked for again, it is the same, its eventID included."""
+    """Return the record of a change for GetRecords. It is always the same, including its eventID."""
     old: Item | None = None if change.old is None else from_json(change.old)
     new: Item | None = None if change.new is None else from_json(change.new)
     item = old if new is None else new
@@ -82,7 +82,7 @@ _TRIMMED = "The operation attempted to read past the oldest stream record in a s
 
 
 class _Place(NamedTuple):
-    """A place in a stream: the next change to read, and when the iterator was given out."""
+    """A position in a stream: the next change to read, and when the iterator was made."""
 
     stream: StreamRecord
     sequence: int
@@ -90,7 +90,7 @@ class _Place(NamedTuple):
 
 
 def enabled(transaction: Transaction, record: TableRecord, view: ViewType, now: float) -> TableRecord:
-    """The table with a new stream that begins here."""
+    """Return the table with a new stream that begins here."""
     moment = datetime.fromtimestamp(now, UTC)
     while journal.find_stream(transaction, record.name, label := _label(moment)) is not None:
         moment += timedelta(milliseconds=1)
@@ -109,7 +109,7 @@ def enabled(transaction: Transaction, record: TableRecord, view: ViewType, now: 
 
 
 def disabled(transaction: Transaction, record: TableRecord, now: float) -> TableRecord:
-    """The table without its stream, which ends here and can be read for another day."""
+    """Return the table without its stream, which ends here and stays readable for another day."""
     if record.stream is not None:
         end = {"closed": now, "last_sequence": journal.last_sequence(transaction, record.id)}
         journal.save_stream(transaction, record.stream.model_copy(update=end))
@@ -191,7 +191,7 @@ def iterator(storage: Storage, request: Request) -> Response:
 
 
 def records(storage: Storage, request: Request) -> Response:
-    """GetRecords: up to 1000 changes or 1 MB, and where to go on; no next iterator at the end of a closed stream."""
+    """GetRecords: return up to 1000 changes or 1 MB and the next iterator; none at the end of a closed stream."""
     limit = _limit(request, _MOST_RECORDS, "Limit should be less than or equal to 1000")
     now = storage.now()
     with storage.read() as view:
@@ -240,7 +240,7 @@ def _limit(request: Request, most: int, message: str) -> int:
 
 
 def _arn(request: Request, member: str) -> str | None:
-    """The stream that a request names, or None; RequestRefused if that is not the ARN of a stream."""
+    """Return the stream ARN of a request, or None; RequestRefused for another text."""
     arn = optional_text(request, member)
     if arn is not None and not is_stream_arn(arn):
         raise RequestRefused(f"Invalid StreamArn: {arn}")
@@ -262,7 +262,7 @@ def _number(sequence: int) -> str:
 
 
 def _timestamp(request: Request, kind: str, now: float) -> float | None:
-    """The time from which on an iterator is to read."""
+    """Return the time from which an iterator reads."""
     moment = request.get("Timestamp")
     if kind != "AT_TIMESTAMP":
         if moment is not None:
@@ -292,7 +292,7 @@ def _sequence_number(request: Request, kind: str) -> int | None:
 
 
 def _start(view: View, stream: StreamRecord, kind: str, number: int | None, now: float) -> int:
-    """The first change that an iterator reads."""
+    """Return the first change that an iterator reads."""
     oldest = _oldest(view, stream, now)
     end = (journal.last_sequence(view, stream.table_id) if stream.last_sequence is None else stream.last_sequence) + 1
     if number is None:
@@ -307,7 +307,7 @@ def _start(view: View, stream: StreamRecord, kind: str, number: int | None, now:
 
 
 def _oldest(view: View, stream: StreamRecord, now: float) -> int:
-    """The first change of the stream that is not older than a day."""
+    """Return the first change of the stream that is at most a day old."""
     if not journal.exists(view, stream.table_id):
         return stream.after_sequence + 1
     kept = journal.sequence_after(view, stream.table_id, now - journal.STREAM_SECONDS)

@@ -39,27 +39,23 @@ _INVALID_ATTRIBUTE = (
 
 
 def table_arn(table: str) -> str:
-    """The ARN of a table."""
     return _TABLES + table
 
 
 def index_arn(table: str, index: str) -> str:
-    """The ARN of an index."""
     return f"{_TABLES}{table}/index/{index}"
 
 
 def stream_arn(table: str, label: str) -> str:
-    """The ARN of a stream."""
     return f"{_TABLES}{table}/stream/{label}"
 
 
 def backup_arn(table: str, label: str) -> str:
-    """The ARN of a backup."""
     return f"{_TABLES}{table}/backup/{label}"
 
 
 def backup_of_arn(arn: str) -> tuple[str, str]:
-    """The table and the label that a backup's ARN names, in whichever region; RequestError if it names none here."""
+    """Return the table and label of a backup's ARN, in any region; RequestError if it names none here."""
     match = _BACKUP_ARN.fullmatch(arn)
     if match is None:
         raise RequestRefused("Invalid Backup ARN")
@@ -72,40 +68,40 @@ def backup_of_arn(arn: str) -> tuple[str, str]:
 
 
 def is_backup_arn(text: str) -> bool:
-    """Whether a text has the form of a backup's ARN, in whichever region and account."""
+    """Whether a text has the form of a backup's ARN, in any region and account."""
     return _BACKUP_ARN.fullmatch(text) is not None
 
 
 def encryption_key_arn(key: str) -> str:
-    """The ARN of a key for encryption that is named by its id, its alias, or an ARN."""
+    """Return the ARN of an encryption key given by its id, alias or ARN."""
     if key.startswith("arn:"):
         return key
     return f"arn:aws:kms:{REGION}:{ACCOUNT}:{key if key.startswith('alias/') else f'key/{key}'}"
 
 
 def stream_of_arn(arn: str) -> tuple[str, str] | None:
-    """The table and the label that a stream's ARN names; None for another text."""
+    """Return the table and label of a stream's ARN; None for another text."""
     table, found, label = arn.removeprefix(_TABLES).partition("/stream/")
     return (table, label) if found and arn.startswith(_TABLES) else None
 
 
 def is_own_arn(arn: str) -> bool:
-    """Whether an ARN is one that this engine gives to its tables and what belongs to them."""
+    """Whether an ARN has the form of this engine's own ones."""
     return arn.startswith(_TABLES)
 
 
 def is_of_own_account(arn: str) -> bool:
-    """Whether the ARN of a table is one of the account that this engine's tables are of, in whichever region."""
+    """Whether a table's ARN is of this engine's account, in any region."""
     return arn.split(":")[4] == ACCOUNT
 
 
 def is_stream_arn(text: str) -> bool:
-    """Whether a text has the form of a stream's ARN, in whichever region and account."""
+    """Whether a text has the form of a stream's ARN, in any region and account."""
     return _STREAM_ARN.fullmatch(text) is not None
 
 
 def valid_name(name: object) -> str:
-    """A name for a table or index, or RequestRefused."""
+    """Return a name for a table or index, or raise RequestRefused."""
     if name is None:
         raise RequestRefused(_INVALID_NAME)
     expect_type(name, str)
@@ -116,7 +112,7 @@ def valid_name(name: object) -> str:
 
 
 def table_of(request: Request, member: str = "TableName") -> str:
-    """The table that a request names, by its name or its ARN; RequestRefused if it names none."""
+    """Return the table that a request names, by its name or its ARN; RequestRefused without one."""
     name = request.get(member)
     if name is None:
         raise RequestRefused(f"The parameter '{member}' is required but was not present in the request")
@@ -128,7 +124,7 @@ def table_of(request: Request, member: str = "TableName") -> str:
 
 
 def existing_table(view: View, name: str) -> TableRecord:
-    """What is stored about the table of that name, or TableNotFound."""
+    """Return the record of a table, or raise TableNotFound."""
     record = view.record(name)
     if record is None:
         raise _not_found(name)
@@ -140,7 +136,7 @@ def _not_found(name: str) -> TableNotFound:
 
 
 def whole_table(view: View, name: str) -> TableRecord:
-    """The same, but TableNotFound also while it is restored: DynamoDB describes it then, and no more."""
+    """Return the same, but raise TableNotFound during a restore too: DynamoDB only describes the table then."""
     record = existing_table(view, name)
     if record.is_creating:
         raise _not_found(name)
@@ -148,7 +144,7 @@ def whole_table(view: View, name: str) -> TableRecord:
 
 
 def source_table(view: View, name: str) -> TableRecord:
-    """The same for the operations of backups, which have an error of their own if it is not there."""
+    """Return the same for operations on backups, which have their own error for a missing table."""
     record = view.record(name)
     if record is None or record.is_creating:
         raise request_error("TableNotFoundException", f"Table not found: {name}")
@@ -158,11 +154,11 @@ def source_table(view: View, name: str) -> TableRecord:
 _MOST_OF_A_KIND = 4
 
 KeySchema = tuple[tuple[str, ...], tuple[str, ...]]
-"""The names of the partition attributes, and those of the sort attributes."""
+"""The names of the partition attributes, and of the sort attributes."""
 
 
 def attribute_definitions(request: Request) -> dict[str, KeyType]:
-    """AttributeDefinitions as name to type, or RequestRefused."""
+    """Return AttributeDefinitions as name to type, or raise RequestRefused."""
     types: dict[str, KeyType] = {}
     for definition in structures(request, "AttributeDefinitions"):
         name: str = definition["AttributeName"]
@@ -173,7 +169,7 @@ def attribute_definitions(request: Request) -> dict[str, KeyType]:
 
 
 def check_defined(structure: Request, attributes: dict[str, KeyType]) -> None:
-    """RequestRefused if the KeySchema of a table or index has attributes that are not defined."""
+    """Raise RequestRefused if the KeySchema of a table or index has undefined attributes."""
     names = [element["AttributeName"] for element in structure["KeySchema"]]
     if not attributes.keys() >= set(names):
         raise RequestRefused(
@@ -183,7 +179,7 @@ def check_defined(structure: Request, attributes: dict[str, KeyType]) -> None:
 
 
 def simple_key_schema(structure: Request) -> KeySchema:
-    """The KeySchema of a table or local index: one partition attribute, at most one sort attribute."""
+    """Return the KeySchema of a table or local index: one partition attribute, at most one sort attribute."""
     names, kinds = _elements(structure)
     if len(set(names)) < len(names):
         raise _same_name()
@@ -194,7 +190,7 @@ def simple_key_schema(structure: Request) -> KeySchema:
 
 
 def global_key_schema(structure: Request) -> KeySchema:
-    """The KeySchema of a global index: up to four partition attributes, then up to four sort attributes."""
+    """Return the KeySchema of a global index: up to four partition attributes, then up to four sort attributes."""
     names, kinds = _elements(structure)
     if len(set(names)) < len(names):
         if kinds == ["HASH", "RANGE"]:
@@ -211,7 +207,7 @@ def global_key_schema(structure: Request) -> KeySchema:
 
 
 def projection(structure: Request) -> tuple[ProjectionType, tuple[str, ...]]:
-    """The Projection of an index: its type, and the attributes that are included."""
+    """Return the Projection of an index: its type and the included attributes."""
     given = structure["Projection"]
     kind, names = given.get("ProjectionType"), given.get("NonKeyAttributes")
     if kind is None:
@@ -235,7 +231,6 @@ def _included(names: list[Any]) -> tuple[str, ...]:
 
 
 def _elements(structure: Request) -> tuple[list[str], list[str]]:
-    """The names and the key types of a KeySchema."""
     elements = structure["KeySchema"]
     return [element["AttributeName"] for element in elements], [element["KeyType"] for element in elements]
 

@@ -85,7 +85,7 @@ class NewTable:
 
 
 def new_table(request: Request, tags: dict[str, str]) -> NewTable:
-    """The table that CreateTable asks for, or RequestRefused."""
+    """Return the table that CreateTable asks for, or raise RequestRefused."""
     check_constraints("CreateTable", request)
     refuse_what_is_not_kept(request)
     is_on_demand = request.get("BillingMode") == "PAY_PER_REQUEST"
@@ -115,7 +115,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
 
 
 def refuse_what_is_not_kept(request: Request) -> None:
-    """RequestRefused for features that the engine does not have: to ignore them would be to promise them."""
+    """Raise RequestRefused for features that the engine lacks: ignoring them would promise them."""
     refused = next((name for name in _NOT_KEPT if request.get(name) not in _NOTHING), None)
     if refused is not None:
         # Programs that ask what a server can do tell by these words a feature that is not there from a fault.
@@ -123,7 +123,7 @@ def refuse_what_is_not_kept(request: Request) -> None:
 
 
 def table_class(request: Request) -> str | None:
-    """TableClass, or None; RequestRefused for an unknown one."""
+    """Return TableClass, or None; RequestRefused for an unknown one."""
     chosen: str | None = request.get("TableClass")
     if chosen is not None and chosen not in _TABLE_CLASSES:
         raise RequestRefused(
@@ -134,7 +134,7 @@ def table_class(request: Request) -> str | None:
 
 
 def encryption(request: Request) -> dict[str, str] | None:
-    """SSESpecification as it is described; None where the key is DynamoDB's own. Nothing is encrypted here."""
+    """Describe SSESpecification; None if the key is DynamoDB's own. Nothing is encrypted here."""
     given = request.get("SSESpecification")
     if given is None:
         return None
@@ -163,13 +163,13 @@ def _view_of_new_table(request: Request) -> ViewType | None:
 
 
 def stream_specification(request: Request) -> tuple[bool | None, ViewType | None]:
-    """Whether a stream is wanted, and what it is to show; None where the request says nothing."""
+    """Return whether a stream is wanted, and its view; None if the request does not say."""
     given = request.get("StreamSpecification") or {}
     return given.get("StreamEnabled"), given.get("StreamViewType")
 
 
 def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> NewIndex:
-    """One global index that a request asks for, or RequestRefused."""
+    """Return one global index that a request asks for, or raise RequestRefused."""
     check_defined(structure, attributes)
     key = global_key_schema(structure)
     kind, included = projection(structure)
@@ -182,21 +182,20 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_o
 
 
 def refuse_same_names(names: list[str]) -> None:
-    """RequestRefused if two indexes have one name."""
     for number, name in enumerate(names):
         if name in names[:number]:
             raise RequestRefused(f"{INVALID}Duplicate index name: {name}")
 
 
 def check_included(included: int) -> None:
-    """RequestRefused if the indexes of a table would include too many attributes."""
+    """Raise RequestRefused if the indexes of a table would include too many attributes."""
     if included > _MOST_INCLUDED:
         # The number in this message is DynamoDB's, though its limit has been raised to 100 since.
         raise RequestRefused("No more than 20 attributes per table can be projected into Local Secondary Indices")
 
 
 def _key_of_new_table(request: Request) -> tuple[dict[str, KeyType], KeySchema]:
-    """The attributes that are defined, and the key. DynamoDB counts them before it looks at them."""
+    """Return the defined attributes and the key. DynamoDB counts them before it checks them."""
     if len(request["KeySchema"]) > len(request["AttributeDefinitions"]):
         raise RequestRefused("Invalid KeySchema: Some index key attribute have no definition")
     attributes = attribute_definitions(request)
@@ -246,7 +245,7 @@ def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_dema
 
 
 def _structures(request: Request, member: str) -> list[Request]:
-    """The indexes that a request asks for; RequestRefused for an empty list."""
+    """Return the indexes that a request asks for; RequestRefused for an empty list."""
     structures: list[Request] | None = request.get(member)
     if structures == []:
         raise RequestRefused(f"{INVALID}List of {member} is empty")
@@ -286,20 +285,20 @@ _ALONE = {
     "TableClass": "TableClass modification",
     "DeletionProtectionEnabled": "DeletionProtection modification",
 }
-"""What is changed by a request of its own, in the order in which DynamoDB asks for that."""
+"""Options that need a request of their own, in the order in which DynamoDB demands that."""
 _NOTHING_IF_EMPTY = ("OnDemandThroughput", "WarmThroughput")
 _INDEX_ACTIONS = ("Update", "Create", "Delete")
 
 
 class IndexAction(NamedTuple):
-    """What is to become of one global index."""
+    """A change of one global index."""
 
     action: str
     content: dict[str, Any]
 
 
 def check_request(request: Request) -> None:
-    """RequestRefused for what is wrong whatever the table: a shape, nothing to do, or what does not go together."""
+    """Raise RequestRefused for faults of the request alone: invalid members, no change, or contradictions."""
     check_constraints("UpdateTable", request)
     refuse_what_is_not_kept(request)
     attribute_definitions(request)
@@ -320,7 +319,7 @@ def check_request(request: Request) -> None:
 
 
 def index_changes(request: Request) -> list[IndexAction]:
-    """What is to become of global indexes, or RequestRefused."""
+    """Return the changes of global indexes, or raise RequestRefused."""
     changes: list[IndexAction] = []
     for update in structures(request, "GlobalSecondaryIndexUpdates"):
         actions = [action for action in _INDEX_ACTIONS if update.get(action) is not None]
@@ -350,7 +349,7 @@ def index_changes(request: Request) -> list[IndexAction]:
 
 
 def too_many_at_once() -> RequestError:
-    """The error for one more index that is to be created or deleted, while another one is."""
+    """Return the error for creating or deleting an index while another one is created or deleted."""
     return request_error(
         "LimitExceededException",
         "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",

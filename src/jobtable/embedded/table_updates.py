@@ -42,7 +42,7 @@ R = TypeVar("R", bound=Record)
 
 
 def update(storage: Storage, request: Request) -> Response:
-    """UpdateTable; all changes are done when it returns, but a new index of a large table is filled behind it."""
+    """UpdateTable; all changes are done when it returns, but a new index of a large table is filled afterwards."""
     check_request(request)
     name = table_of(request)
 
@@ -56,7 +56,7 @@ def update(storage: Storage, request: Request) -> Response:
 
 
 def delete(storage: Storage, request: Request) -> Response:
-    """DeleteTable; its stream can be read for another day, and what could be recovered stays as a backup."""
+    """DeleteTable; its stream stays readable for another day, and recoverable items stay as a backup."""
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
@@ -87,7 +87,7 @@ def delete(storage: Storage, request: Request) -> Response:
 
 
 def _updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
-    """The table as UpdateTable asks for it, or RequestRefused."""
+    """Return the table as UpdateTable asks for it, or raise RequestRefused."""
     changes = index_changes(request)
     record = _with_what_it_is_ready_for(record)
     record = _with_billing(record, request, now)
@@ -101,7 +101,7 @@ def _updated(transaction: Transaction, record: TableRecord, request: Request, no
 
 
 def _with_what_it_is_ready_for(record: TableRecord) -> TableRecord:
-    """The table with its warm throughput and that of its indexes noted: changes never lessen them."""
+    """Return the table with its warm throughput and that of its indexes, which changes never decrease."""
     is_on_demand = record.is_on_demand
     indexes = tuple(
         _replaced(one, warm=None if one.is_local else ready_for(one.warm, one.throughput, is_on_demand=is_on_demand))

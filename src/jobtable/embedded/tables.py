@@ -60,7 +60,7 @@ def create(storage: Storage, request: Request) -> Response:
 
 
 def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
-    """What is stored about a new index."""
+    """Return the record of a new index."""
     return IndexRecord(
         id=new_id(transaction),
         name=index.name,
@@ -83,7 +83,7 @@ def describe(storage: Storage, request: Request) -> Response:
 
 
 def list_names(storage: Storage, request: Request) -> Response:
-    """ListTables: names in order, at most 100 at a time."""
+    """ListTables: return names in order, at most 100 at a time."""
     check_constraints("ListTables", request)
     after = request.get("ExclusiveStartTableName") or ""
     wanted: int = request.get("Limit") or _MOST_NAMES
@@ -110,7 +110,7 @@ def describe_endpoints(storage: Storage, request: Request) -> Response:
 
 
 def update_ttl(storage: Storage, request: Request) -> Response:
-    """UpdateTimeToLive; items expire from now on by the attribute, those that are there already included."""
+    """UpdateTimeToLive; from now on items expire by the attribute, including existing ones."""
     check_constraints("UpdateTimeToLive", request)
     name = table_of(request)
     specification = request["TimeToLiveSpecification"]

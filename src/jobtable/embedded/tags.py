@@ -24,7 +24,7 @@ _TEXT = re.compile(r"[\w\s+\-=.:/@]*")
 
 
 def tags_of(request: Request, member: str) -> dict[str, str]:
-    """The tags that a request carries, or RequestRefused."""
+    """Return the tags of a request, or raise RequestRefused."""
     tags: dict[str, str] = {}
     for one in structures(request, member):
         key, value = _checked_key(optional_text(one, "Key")), optional_text(one, "Value")
@@ -39,7 +39,7 @@ def tags_of(request: Request, member: str) -> dict[str, str]:
 
 
 def tag(storage: Storage, request: Request) -> Response:
-    """TagResource: add tags, or replace the values of those that are there."""
+    """TagResource: add tags, or replace the values of existing ones."""
     name = _resource(request)
     check_members(request, _TAG_MEMBERS)
     tags = tags_of(request, "Tags")
@@ -57,7 +57,7 @@ def tag(storage: Storage, request: Request) -> Response:
 
 
 def untag(storage: Storage, request: Request) -> Response:
-    """UntagResource; keys that are not there are ignored."""
+    """UntagResource; missing keys are ignored."""
     name = _resource(request)
     check_members(request, _UNTAG_MEMBERS)
     keys = request["TagKeys"]
@@ -78,7 +78,7 @@ def untag(storage: Storage, request: Request) -> Response:
 
 
 def list_tags(storage: Storage, request: Request) -> Response:
-    """ListTagsOfResource; all tags are on the first page, and DynamoDB ignores tokens that it has not given."""
+    """ListTagsOfResource; all tags are on the first page, and DynamoDB ignores unknown tokens."""
     name = _resource(request)
     optional_text(request, "NextToken")
     with storage.read() as view:

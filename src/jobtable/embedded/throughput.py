@@ -9,7 +9,7 @@ from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
 MOST_UNITS = 40_000
-"""The most units of a table or an index."""
+"""Most units of a table or an index."""
 _MEMBERS = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
 _INITIAL_ON_DEMAND = (12_000, 4_000)
 _ABOUT_INITIAL = (
@@ -19,14 +19,14 @@ _ABOUT_INITIAL = (
 
 
 def ready_for(warm: WarmThroughput | None, throughput: Throughput, *, is_on_demand: bool) -> WarmThroughput:
-    """What a table or an index is ready for: no less than it was, and no less than its billing gives it."""
+    """Return the units that a table or index is ready for: at least the previous ones and those of its billing."""
     warm = warm or WarmThroughput()
     read, write = _INITIAL_ON_DEMAND if is_on_demand else (throughput.read, throughput.write)
     return WarmThroughput(read=max(read, warm.read or 0), write=max(write, warm.write or 0))
 
 
 def new_warm_throughput(structure: Request, throughput: Throughput, *, is_on_demand: bool) -> WarmThroughput | None:
-    """The WarmThroughput that a new table or index is given, or None; RequestRefused if it is too little."""
+    """Return the WarmThroughput of a new table or index, or None; RequestRefused if it is too small."""
     if is_on_demand:
         faults = (f"initial throughput for OnDemand. See: {_ABOUT_INITIAL}",) * 2
     else:
@@ -35,7 +35,7 @@ def new_warm_throughput(structure: Request, throughput: Throughput, *, is_on_dem
 
 
 def changed_warm_throughput(structure: Request, before: WarmThroughput) -> WarmThroughput:
-    """The WarmThroughput of a table or an index after a change; RequestRefused if it would be less than before."""
+    """Return the WarmThroughput of a table or index after a change; RequestRefused if it would decrease."""
     faults = ("current WarmThroughput, decreasing WarmThroughput is not supported",) * 2
     wanted = _given(structure, before, faults) or WarmThroughput()
     return WarmThroughput(read=wanted.read or before.read, write=wanted.write or before.write)
@@ -63,13 +63,13 @@ def _given(structure: Request, least: WarmThroughput, faults: tuple[str, ...]) -
 MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 _BOUND = 1_000_000_000_000
-"""More units than this are refused before the limits of tables are looked at."""
+"""More units are refused before the limits of tables are checked."""
 _REQUEST_UNITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _NO_LIMIT = -1
 
 
 def table_throughput(request: Request) -> Throughput:
-    """The ProvisionedThroughput of a table, which must be there."""
+    """Return the ProvisionedThroughput of a table, or raise RequestRefused without one."""
     if request.get("ProvisionedThroughput") is None:
         raise RequestRefused(
             f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
@@ -78,7 +78,7 @@ def table_throughput(request: Request) -> Throughput:
 
 
 def refuse_table_throughput(request: Request) -> None:
-    """RequestRefused if a table that is billed by requests is given units."""
+    """Raise RequestRefused if a table on demand gets units."""
     if request.get("ProvisionedThroughput") is not None:
         raise RequestRefused(
             f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is"
@@ -87,7 +87,7 @@ def refuse_table_throughput(request: Request) -> None:
 
 
 def global_index_throughput(structure: Request, *, is_on_demand: bool) -> Throughput:
-    """The ProvisionedThroughput of a new global index, which has one unless the table is billed by requests."""
+    """Return the ProvisionedThroughput of a new global index; none on demand."""
     if not is_on_demand:
         return given_throughput(structure)
     if structure.get("ProvisionedThroughput") is not None:
@@ -99,7 +99,7 @@ def global_index_throughput(structure: Request, *, is_on_demand: bool) -> Throug
 
 
 def given_throughput(structure: Request) -> Throughput:
-    """The ProvisionedThroughput of a table or an index that has one, or RequestRefused if it is too much."""
+    """Return the ProvisionedThroughput of a table or index, or raise RequestRefused if it is too large."""
     check_bounds(structure)
     given, index = structure["ProvisionedThroughput"], structure.get("IndexName")
     kind, of_index = ("table", "") if index is None else ("index", f" for index {index}")
@@ -114,7 +114,7 @@ def given_throughput(structure: Request) -> Throughput:
 
 
 def check_bounds(structure: Request) -> None:
-    """RequestRefused if the units of a table or an index, where there are any, are more than a number may be."""
+    """Raise RequestRefused if units of a table or index are beyond every bound."""
     given, index = structure.get("ProvisionedThroughput") or {}, structure.get("IndexName")
     for name in _UNITS:
         if given.get(name, 0) > _BOUND:
@@ -125,7 +125,7 @@ def check_bounds(structure: Request) -> None:
 def on_demand_limit(
     structure: Request, before: OnDemandLimit | None = None, *, is_new: bool = False
 ) -> OnDemandLimit | None:
-    """OnDemandThroughput of a table or an index; what it does not say stays as it was before."""
+    """Return OnDemandThroughput of a table or index; missing members stay as they were before."""
     given = structure.get("OnDemandThroughput")
     if not given:
         return before
@@ -138,13 +138,13 @@ def on_demand_limit(
 
 
 def removed_limits(request: Request) -> dict[str, int]:
-    """The limits on demand that a request takes away from a table, as it does so."""
+    """Return the limits on demand that a request removes from a table, in its own form."""
     given = request.get("OnDemandThroughput") or {}
     return {member: _NO_LIMIT for member in _REQUEST_UNITS if given.get(member) == _NO_LIMIT}
 
 
 def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
-    """RequestRefused if a table with units, or an index of it, is given limits on demand."""
+    """Raise RequestRefused if a table with units, or an index of it, gets limits on demand."""
     given, name = structure.get("OnDemandThroughput"), structure.get("IndexName")
     if given is None:
         return
@@ -158,7 +158,7 @@ def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
 
 
 def _request_units(given: dict[str, int], member: str, of: str, *, is_new: bool) -> int | None:
-    """A limit of requests; -1 takes one away that is there."""
+    """Return a limit of requests; -1 removes an existing one."""
     value = given.get(member)
     if value is None:
         return None

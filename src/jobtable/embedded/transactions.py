@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def actions_of(request: Request) -> list[Any]:
-    """TransactItems, or RequestRefused if they are too many or none."""
+    """Return TransactItems, or raise RequestRefused if they are too many or none."""
     actions: list[Any] = request["TransactItems"]
     if not actions:
         raise constraints_broken([constraint("transactItems", "'[]'", AT_LEAST_ONE)])
@@ -64,10 +64,10 @@ def actions_of(request: Request) -> list[Any]:
 
 
 def prepare_actions(storage: Storage, actions: Sequence[tuple[Callable[[Tables, Request], T], Request]]) -> list[T]:
-    """What the actions ask for.
+    """Prepare the actions.
 
-    A fault refuses all of them: first one that an action shows by itself, then one that a table shows. Only then a key
-    that does not fit its schema cancels the transaction; the first alone is told, and no item is read.
+    A fault refuses all of them: first one of an action itself, then one that a table shows. Only then does a key that
+    does not fit its schema cancel the transaction; only the first is reported, and no item is read.
     """
     prepared: list[T] = []
     found_in_table: RequestError | None = None
@@ -92,7 +92,7 @@ def prepare_actions(storage: Storage, actions: Sequence[tuple[Callable[[Tables, 
 
 
 def _refuse_expressions(storage: Storage, prepare: Callable[[Tables, Request], object], body: Request) -> None:
-    """RequestRefused for the expressions of an action, which are looked at before a key that is nested too deep."""
+    """Raise RequestRefused for the expressions of an action, which are checked before a key that is nested too deep."""
     tables = Lookup(storage)
     try:
         prepare(tables, {**body, "Key": {}})
@@ -102,18 +102,18 @@ def _refuse_expressions(storage: Storage, prepare: Callable[[Tables, Request], o
 
 
 def refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
-    """RequestRefused if two actions are about one item."""
+    """Raise RequestRefused if two actions are about one item."""
     if len({(table.id, position) for table, position in targets}) < len(targets):
         raise RequestRefused(_ONE_ITEM_TWICE)
 
 
 def cancelled(outcomes: Sequence[object]) -> TransactionCanceled:
-    """The error for a transaction of which some outcomes are errors."""
+    """Return the error for a transaction of which some outcomes are errors."""
     return cancelled_for([_reason(one) if isinstance(one, RequestError) else {"Code": "None"} for one in outcomes])
 
 
 def cancelled_for(reasons: Sequence[dict[str, Any]]) -> TransactionCanceled:
-    """The error for a transaction with one reason per action, of which some are none."""
+    """Return the error for a transaction with one reason for each action, of which some are none."""
     codes = ", ".join(reason["Code"] for reason in reasons)
     return TransactionCanceled(
         f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
@@ -127,7 +127,7 @@ def _reason(error: RequestError) -> dict[str, Any]:
 
 
 def given_names(actions: Iterable[Request]) -> dict[str, str]:
-    """The ARNs by which actions name tables, by the tables' names: the answer calls a table what the request did."""
+    """Return the ARNs by which actions name tables, by the tables' names: answers name a table as the request did."""
     named = [action["TableName"] for action in actions if action["TableName"].startswith("arn:")]
     return {table_of_arn(arn) or arn: arn for arn in named}
 
@@ -176,12 +176,13 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
 _Actions: TypeAlias = list[tuple[str, Request]]
 """The actions of a request, each with its kind."""
 _Prepared: TypeAlias = tuple[list[Write], _Actions, bytes]
-"""The writes, the actions that ask for them, and what two requests with one token must have in common: all but the
-order of members, and nulls."""
+"""The writes, their actions, and what two requests with one token must have in common: all but the order of members and
+nulls.
+"""
 
 
 def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
-    """The writes of a StoreRequest that is certainly not too large; None for another one."""
+    """Prepare a StoreRequest that is certainly not too large; None for another request."""
     if type(request) is not StoreRequest:
         return None
     named = [next(iter(action.items())) for action in request["TransactItems"]]
@@ -192,7 +193,7 @@ def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
 
 
 def _text_of(named: _Actions) -> bytes:
-    """All that a StoreRequest asks for. Items that are JSON already stand behind the rest."""
+    """Encode all that a StoreRequest asks for. Items that are JSON already follow the rest."""
     bare: _Actions = []
     items: list[bytes] = []
     for kind, body in named:
@@ -242,7 +243,7 @@ _PREPARE_KNOWN: dict[str, Callable[[Tables, Request], Write]] = {
 
 
 def check_payload(text_sizes: Sequence[int], writes: Sequence[Write]) -> None:
-    """RequestRefused if the writes of a transaction, whose expressions have these sizes, are too large together."""
+    """Raise RequestRefused if the writes, whose expressions have these sizes, are too large together."""
     total = 0
     for text_size, write in zip(text_sizes, writes, strict=True):
         total += write.put.size or item_size(write.key)
@@ -252,7 +253,7 @@ def check_payload(text_sizes: Sequence[int], writes: Sequence[Write]) -> None:
 
 
 def _outcome(write: Write, old: Sized) -> Sized | RequestError:
-    """The item after a write, or why it may not happen."""
+    """Return the item after a write, or the error that prevents it."""
     try:
         return write.new(old)
     except EmptyKeyValue:
@@ -262,7 +263,7 @@ def _outcome(write: Write, old: Sized) -> Sized | RequestError:
 
 
 class WriteRun:
-    """One transaction of writes, to be run by the storage, and its response."""
+    """One transaction of writes, which the storage runs, and its response."""
 
     def __init__(self, writes: list[Write], actions: _Actions, request: Request, text: bytes) -> None:
         self._writes = writes
@@ -304,7 +305,7 @@ class WriteRun:
         return units
 
     def response(self) -> Response:
-        """The response, after the transaction has been run."""
+        """Return the response, after the transaction has been run."""
         response: Response = {}
         if self._capacity:
             given = given_names(body for _, body in self._actions)
@@ -324,7 +325,7 @@ class WriteRun:
                 self._metrics[name] = found
 
     def _replay(self, known: tuple[bytes, bytes]) -> None:
-        """Answer for a transaction that has happened: only reading it is charged."""
+        """Answer for a transaction that was committed before: only reading it is charged."""
         identity, read_units_by_table = known
         if identity != self._identity:
             raise IdempotencyMismatch(
@@ -336,7 +337,7 @@ class WriteRun:
 
 
 def _in_order(named: _Actions) -> bytes:
-    """The actions as JSON that does not depend on the order of their members, nor on members that are null."""
+    """Encode the actions as JSON that does not depend on the order of their members, nor on null members."""
     given = [(kind, {name: _whole(value) for name, value in body.items() if value is not None}) for kind, body in named]
     # They have been validated, so there are no circles to look for.
     return json.JSONEncoder(sort_keys=True, check_circular=False).encode(given).encode()
@@ -358,7 +359,7 @@ _PREPARE_READ = partial(prepare_read, is_in_transaction=True)
 
 
 def transact_get_items(storage: Storage, request: Request) -> Response:
-    """Up to 100 items as they were at one moment."""
+    """Return up to 100 items as of one moment."""
     check_members(request, _GET_MEMBERS)
     bodies = [_get_action(number, action) for number, action in enumerate(actions_of(request), 1)]
     reads = prepare_actions(storage, [(_PREPARE_READ, body) for body in bodies])
@@ -373,7 +374,7 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
 
 
 def read_items(storage: Storage, reads: Sequence[Read]) -> tuple[list[Item | None], dict[str, Units]]:
-    """What is wanted of each item, all as they were at one moment, and the units by table; None where there is none."""
+    """Return the projected items as of one moment (None for a missing one), and the units by table."""
     items: list[Item | None] = []
     consumed: dict[str, Units] = {}
     total = 0
@@ -391,7 +392,7 @@ def read_items(storage: Storage, reads: Sequence[Read]) -> tuple[list[Item | Non
 
 
 def report_reads(consumed: dict[str, Units], capacity: str, given: dict[str, str]) -> list[dict[str, Any]]:
-    """The ConsumedCapacity member of a transaction of reads; `given` are the names that the request has for tables."""
+    """Return the ConsumedCapacity of a transaction of reads; `given` are the names of tables in the request."""
     return [units.report(given.get(name, name), capacity, "ReadCapacityUnits") for name, units in consumed.items()]
 
 

@@ -19,7 +19,7 @@ Split: TypeAlias = Literal["ReadCapacityUnits", "WriteCapacityUnits"]
 _READ_BLOCK = 4096
 _WRITE_BLOCK = 1024
 _LOCAL_ENTRY_BYTES = 100
-"""What each entry of a local index takes besides its attributes."""
+"""Bytes of each entry of a local index besides its attributes."""
 _GIGABYTE = 1024**3
 
 
@@ -32,28 +32,27 @@ class Units:
     global_: dict[str, float] = field(default_factory=dict)
 
     def add_to_index(self, index: IndexSchema, units: float) -> None:
-        """Count units of an index."""
         units_of = self.local if index.is_local else self.global_
         units_of[index.name] = units_of.get(index.name, 0.0) + units
 
     def add(self, other: Units) -> None:
-        """Count what was consumed besides."""
+        """Add other units."""
         self.table += other.table
         for mine, others in ((self.local, other.local), (self.global_, other.global_)):
             for name, units in others.items():
                 mine[name] = mine.get(name, 0.0) + units
 
     def add_write(self, old: Sized, new: Sized, changes: Iterable[IndexChange], factor: float = 1.0) -> None:
-        """Count the replacing of one item by another, on the table and on the indexes that it changes."""
+        """Count the replacement of one item by another, on the table and on the indexes that it changes."""
         self.table += _for_writing(max(old.size, new.size)) * factor
         for change in changes:
             if not change.is_same:
                 self.add_to_index(change.schema, _index_write(change) * factor)
 
     def report(self, table_name: str, wanted: str, split: Split | None = None) -> dict[str, Any]:
-        """The ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES.
+        """Return the ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES.
 
-        Transactions say besides in `split` whether the units are of reads or of writes.
+        In transactions `split` says whether the units are of reads or of writes.
         """
         total = self.table + sum(self.local.values()) + sum(self.global_.values())
         report: dict[str, Any] = {"TableName": table_name, **_capacity(total, split)}
@@ -67,7 +66,7 @@ class Units:
 
 
 def read_report(request: Request, table_name: str, size: int) -> dict[str, Any] | None:
-    """The ConsumedCapacity member for reading so many bytes of a table at once; None if it is not wanted."""
+    """Return the ConsumedCapacity of reading so many bytes of a table at once; None if it is not wanted."""
     wanted = request.get("ReturnConsumedCapacity")
     if wanted is None or wanted == "NONE":
         return None
@@ -78,7 +77,7 @@ def read_report(request: Request, table_name: str, size: int) -> dict[str, Any] 
 
 
 def write_report(request: Request, old: Sized, new: Sized, changes: list[IndexChange]) -> dict[str, Any] | None:
-    """The ConsumedCapacity member for replacing one item by another; None if it is not wanted."""
+    """Return the ConsumedCapacity of replacing one item by another; None if it is not wanted."""
     wanted = request.get("ReturnConsumedCapacity")
     if wanted is None or wanted == "NONE":
         return None
@@ -99,18 +98,18 @@ def _by_name(units: dict[str, float], split: Split | None) -> dict[str, Any]:
 
 
 def wanted_capacity(request: Request) -> str | None:
-    """TOTAL or INDEXES if the request wants its consumed capacity, else None."""
+    """Return TOTAL or INDEXES if the request wants its consumed capacity, else None."""
     wanted: str | None = request.get("ReturnConsumedCapacity")
     return None if wanted == "NONE" else wanted
 
 
 def read_rate(request: Request) -> float:
-    """Units per 4 KB of a read outside of a transaction."""
+    """Return the units for 4 KB of a read outside of a transaction."""
     return CONSISTENT if request.get("ConsistentRead") else EVENTUAL
 
 
 def read_units(size: int, rate: float) -> float:
-    """Units for reading that many bytes at once; nothing at all costs as much as one block."""
+    """Return the units for reading that many bytes at once; nothing costs as much as one block."""
     return rate if size <= _READ_BLOCK else -(-size // _READ_BLOCK) * rate
 
 
@@ -119,7 +118,7 @@ def _for_writing(size: int) -> float:
 
 
 def _index_write(change: IndexChange) -> float:
-    """What a changed entry costs: where its key has changed it is a removal and an insertion."""
+    """Return the units of a changed entry: a changed key is a removal and an insertion."""
     schema, before, after, size_before, size_after, _ = change
     overhead = _LOCAL_ENTRY_BYTES if schema.is_local else 0
     if before is None:
@@ -132,12 +131,11 @@ def _index_write(change: IndexChange) -> float:
 
 
 def wants_collection_metrics(request: Request) -> bool:
-    """Whether the request asks for ItemCollectionMetrics."""
     return request.get("ReturnItemCollectionMetrics") == "SIZE"
 
 
 def collection_metrics(view: View, table: TableSchema, key: Item) -> dict[str, Any] | None:
-    """The size of the item collection that a write belongs to; None for a table without local indexes."""
+    """Return the size of the item collection of a write; None for a table without local indexes."""
     if not any(index.is_local for index in table.indexes.values()):
         return None
     partition = table.partition.name

@@ -1,7 +1,7 @@
-"""Attribute values in wire form: what is a valid one, how large it is, how two of them compare.
+"""Attribute values in wire form: their validation, their sizes, and their order.
 
 Validation makes every value canonical: numbers in their one form, sets in order, and only one base64 for the same
-bytes. So two valid values are the same exactly when they are equal dicts.
+bytes. So two valid values are equal exactly when they are equal dicts.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from jobtable.store.backend import AttributeValue, EncodedItem, Item
 from jobtable.store.sizes import CONTAINER_BYTES, number_size, utf8_length
 
 MAX_CONTAINER_DEPTH = 31
-"""A list or map may have 30 others around it; what is not a list or map may have one more."""
+"""A list or map may be inside of 30 others; other values may be one level deeper."""
 _MAX_LEVELS = 1 + 2 * (MAX_CONTAINER_DEPTH + 1)
-"""The levels of JSON in an item that is not too deep: the item, and two for each value inside of another."""
+"""The levels of JSON in the deepest valid item: the item, and two for each value inside of another."""
 MAX_NAME_BYTES = 65535
 
 _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -45,17 +45,17 @@ SEVERAL_TYPES = (
 )
 _SPARE_BITS = "Invalid last non-pad Base64 character dectected"  # DynamoDB's spelling
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-"""Texts that DynamoDB takes for flags, in any case."""
+"""Texts that DynamoDB reads as flags, in any case."""
 _EMPTY_NAME = "Empty attribute name"
 BECOMES_TOO_DEEP = "Nesting Levels have exceeded supported limits"
-"""The message for what an update, or a value that a statement writes out, would make too deep."""
+"""The message for what an update, or a literal of a statement, would make too deep."""
 TOO_DEEP = f"{BECOMES_TOO_DEEP}: Attributes in the item have nested levels beyond supported limit"
 
 
 def measure_item(item: Any) -> tuple[Item, int]:
-    """The item in canonical form (itself where nothing had to change), and its bytes as DynamoDB measures them.
+    """Return the item in canonical form (itself if nothing changes), and its bytes as DynamoDB measures them.
 
-    RequestRefused if it is not a valid item.
+    Raise RequestRefused if it is invalid.
     """
     if type(item) is EncodedItem:
         return _measured_encoded(item)
@@ -73,7 +73,7 @@ def measure_item(item: Any) -> tuple[Item, int]:
 
 
 def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
-    """The same for an item of which only some attributes need be looked at."""
+    """Measure an item of which only some attributes need be checked."""
     changed: Item | None = None
     size = item.size
     for name in item.unknown:
@@ -88,32 +88,32 @@ def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
 
 
 def measure_value(value: Any) -> tuple[AttributeValue, int]:
-    """The value in canonical form (itself where nothing had to change), and its bytes; or RequestRefused."""
+    """Return the value in canonical form (itself if nothing changes) and its bytes, or raise RequestRefused."""
     return _measured(value, 1)
 
 
 def measure_deep_value(value: Any) -> tuple[AttributeValue, int]:
-    """The same where one more list or map may be around what a value has inside."""
+    """Measure a value whose content may be one list or map deeper."""
     return _measured(value, 0)
 
 
 def validate_item(item: Any) -> Item:
-    """The item in canonical form, as `measure_item` gives it."""
+    """Return the item in canonical form, or raise RequestRefused."""
     return measure_item(item)[0]
 
 
 def validate_value(value: Any) -> AttributeValue:
-    """The value in canonical form, as `measure_value` gives it."""
+    """Return the value in canonical form, or raise RequestRefused."""
     return _measured(value, 1)[0]
 
 
 def validate_deep_value(value: Any) -> AttributeValue:
-    """The value in canonical form, as `measure_deep_value` gives it."""
+    """Return the value, whose content may be one level deeper, in canonical form, or raise RequestRefused."""
     return _measured(value, 0)[0]
 
 
 def container_depth(value: AttributeValue) -> int:
-    """How many lists and maps are inside one another in a (valid) value; 0 for anything else."""
+    """Return the number of nested lists and maps in a (valid) value; 0 for anything else."""
     [(kind, content)] = value.items()
     if kind == "L":
         return 1 + max(map(container_depth, content), default=0)
@@ -123,7 +123,7 @@ def container_depth(value: AttributeValue) -> int:
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int | None:
-    """Below, equal to or above zero as left is to right; None where the two have no order."""
+    """Return a number below, equal to or above zero as left is to right; None if they have no order."""
     [(kind, content)] = left.items()
     other = right.get(kind)
     if other is None:
@@ -149,7 +149,7 @@ def _measured(value: Any, depth: int) -> tuple[AttributeValue, int]:
 
 
 def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
-    """The same for a value with no known member, or with several members; unknown and null ones do not count."""
+    """Measure a value without a known member, or with several members; unknown and null ones do not count."""
     if value is None:
         raise RequestRefused("The supplied Item contains a null AttributeValue")
     if type(value) is not dict:
@@ -164,7 +164,7 @@ def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
 
 
 def _measured_members(members: dict[str, Any], depth: int) -> tuple[dict[str, AttributeValue], int]:
-    """The members of an item or a map, and their bytes with their names."""
+    """Return the members of an item or map in canonical form, and their bytes with their names."""
     changed: dict[str, AttributeValue] | None = None
     total = 0
     for name, value in members.items():
@@ -322,7 +322,7 @@ def _repeated(listed: str, older: str) -> ValueRefused:
 
 
 def _up_to_repeated(members: list[str], order: Callable[[str], str | bytes]) -> list[str]:
-    """A set with a repeated member as DynamoDB lists it: in order up to the first repetition, then as it was given."""
+    """List a set with a repeated member as DynamoDB does: in order up to the first repetition, then as given."""
     different: set[str] = set()
     for member in members:
         if member in different:
@@ -368,4 +368,4 @@ _MEASURES: dict[str, Callable[[Any, int], tuple[Any, int]]] = {
     "L": _list,
     "M": _map,
 }
-"""For each type: the content in canonical form, and its bytes as `sizes` counts them too."""
+"""For each type: returns the content in canonical form, and its bytes as `sizes` counts them too."""

@@ -22,7 +22,7 @@ _JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
 
 
 def expect_type(value: Any, expected: type) -> None:
-    """RequestRefused (SerializationException) unless the value is of the JSON type; a bool is not an int."""
+    """Raise RequestRefused (SerializationException) unless the value has the JSON type; a bool is not an int."""
     if isinstance(value, expected) and not (expected is int and isinstance(value, bool)):
         return
     if expected in _JAVA_TYPES:
@@ -34,7 +34,7 @@ def expect_type(value: Any, expected: type) -> None:
 
 
 def wrong_json_type(found: Any, wanted: str) -> RequestRefused:
-    """The error for a member of a request that has another JSON type than the Java type that it is read into."""
+    """Return the error for a member of a request with another JSON type than its Java type."""
     if isinstance(found, dict):
         message = "Start of structure or map found where not expected"
     elif isinstance(found, list):
@@ -51,7 +51,7 @@ def wrong_json_type(found: Any, wanted: str) -> RequestRefused:
 
 
 def _token(scalar: Any) -> str:
-    """What DynamoDB's parser calls a JSON scalar."""
+    """Return the name of a JSON scalar in DynamoDB's parser."""
     if isinstance(scalar, bool):
         return str(scalar).upper()
     if isinstance(scalar, str):
@@ -60,7 +60,7 @@ def _token(scalar: Any) -> str:
 
 
 def is_deeper(found: Any, levels: int) -> bool:
-    """Whether JSON has more levels of lists and maps than that, itself the first."""
+    """Whether JSON has more levels of lists and maps than that, including itself."""
     level = [found]
     for _ in range(levels):
         inner = (member for outer in level for member in (outer.values() if isinstance(outer, dict) else outer))
@@ -80,7 +80,7 @@ _OLDER_READERS = frozenset(
 
 
 class ValueRefused(RequestRefused):
-    """A value is not valid. The message is that of the newer reader, `older` that of the older one."""
+    """An invalid value. The message is that of the newer reader, `older` that of the older one."""
 
     def __init__(self, message: str, older: str) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class EmptyName(RequestRefused):
 
 
 class RefusedInStart(RequestRefused):
-    """A fault of a value that DynamoDB reports as one of the starting key which has it."""
+    """A fault of a value that DynamoDB reports as a fault of the starting key."""
 
 
 class NotOneType(RefusedInStart):
@@ -108,7 +108,7 @@ class ItemTooLarge(RequestRefused):
 
 
 def in_words_of(operation: str, refusal: RequestError) -> RequestError:
-    """The refusal of a request in the words of the reader that the operation goes through."""
+    """Return the refusal in the words of the reader of the operation."""
     if operation in _OLDER_READERS and isinstance(refusal, ValueRefused):
         return RequestRefused(refusal.older)
     return refusal

@@ -87,8 +87,8 @@ ConditionPart: TypeAlias = ConditionNode | Operand
 class TooManyOperators(InvalidExpression):
     """A condition has too many operators.
 
-    DynamoDB counts each operator when it has checked it and its operands, and so tells a fault of those up to the one
-    that is too many instead. `counted` has them, in that order.
+    DynamoDB counts each operator after checking it and its operands, so a fault of the operators up to the limit is
+    reported instead. `counted` has those operators, in that order.
     """
 
     def __init__(self, counted: list[ConditionPart]) -> None:
@@ -98,23 +98,23 @@ class TooManyOperators(InvalidExpression):
 
 @lru_cache(maxsize=MOST_TREES)
 def checked_condition(text: str) -> ConditionNode:
-    """The tree of a condition whose names, functions and indexes may stand where they stand."""
+    """Return the tree of a condition whose names, functions and indexes are allowed where they are."""
     node = grammar.parse_condition(text)
     check_condition(node)
     return node
 
 
 def check_condition(node: ConditionNode) -> None:
-    """InvalidExpression if a name, function or index may not stand where it stands; TooManyOperators."""
+    """Raise InvalidExpression for a misplaced name, function or index, or TooManyOperators."""
     if _operators_of_condition(node) > MAX_OPERATORS:
         raise TooManyOperators(_counted(node))
 
 
 @lru_cache(maxsize=MOST_TREES)
 def checked_update(text: str) -> UpdateNode:
-    """The tree of an update whose names, functions, indexes and sections may stand where they stand.
+    """Return the tree of an update whose names, functions, indexes and sections are allowed where they are.
 
-    It may have too many operators, which is told among the faults of its operands.
+    It may have too many operators, which is reported among the faults of its operands.
     """
     node = grammar.parse_update(text)
     _operators_of_update(node)
@@ -122,14 +122,14 @@ def checked_update(text: str) -> UpdateNode:
 
 
 def check_update(node: UpdateNode) -> None:
-    """InvalidExpression if a name, function, index or section may not stand where it stands, or there are too many."""
+    """Raise InvalidExpression for a misplaced name, function, index or section, or too many operators."""
     if _operators_of_update(node) > MAX_OPERATORS:
         raise InvalidExpression(TOO_MANY)
 
 
 @lru_cache(maxsize=MOST_TREES)
 def checked_projection(text: str) -> tuple[Path, ...]:
-    """The paths of a projection, whose names and indexes are allowed."""
+    """Return the paths of a projection, whose names and indexes are allowed."""
     paths = grammar.parse_projection(text)
     for path in paths:
         check_path(path)
@@ -137,7 +137,6 @@ def checked_projection(text: str) -> tuple[Path, ...]:
 
 
 def check_path(path: Path) -> None:
-    """InvalidExpression for a reserved word, or an index out of range."""
     for part in path:
         if isinstance(part, int):
             if part > MAX_INDEX:
@@ -147,7 +146,7 @@ def check_path(path: Path) -> None:
 
 
 def _operators_of_condition(node: ConditionNode) -> int:
-    """How many operators and functions a condition has, which are all allowed where they stand."""
+    """Count the operators and functions of a condition, and check that all are allowed where they are."""
     operators = 0
     waiting: list[tuple[ConditionPart, bool]] = [(node, False)]
     while waiting:  # no recursion: only what is counted here is known not to be nested too deeply for it
@@ -164,7 +163,7 @@ def _operators_of_condition(node: ConditionNode) -> int:
 
 
 def _counted(node: ConditionNode) -> list[ConditionPart]:
-    """The parts of a condition up to the operator that is one too many, each as large as it can be."""
+    """Return the parts of a condition up to the first operator over the limit, each as large as possible."""
     operators = _operators_inside(node)
     counted: list[ConditionPart] = []
     left = MAX_OPERATORS + 1
@@ -182,7 +181,7 @@ def _counted(node: ConditionNode) -> list[ConditionPart]:
 
 
 def _operators_inside(node: ConditionNode) -> dict[int, int]:
-    """How many operators each part of a condition has with itself, by its id()."""
+    """Count the operators in each part of a condition, including itself, by its id()."""
     parts: list[ConditionPart] = [node]
     for part in parts:  # which grows meanwhile: what has too many operators may be nested too deeply for recursion
         parts += _inside(part)
@@ -205,7 +204,6 @@ def _is_operator(part: ConditionPart) -> bool:
 
 
 def _operators_of_update(node: UpdateNode) -> int:
-    """The same for an update."""
     operators = 0
     for action in node.actions:
         check_path(action.path)
@@ -217,7 +215,7 @@ def _operators_of_update(node: UpdateNode) -> int:
 
 
 def _operators_of_value(node: Operand | Sum) -> int:
-    """The same for a value of an update: list_append must not stand in a sum or a function."""
+    """Count and check the operators of an update's value: list_append is not allowed in a sum or function."""
     operators = 0
     waiting: list[tuple[Operand | Sum, bool]] = [(node, False)]
     while waiting:
@@ -271,7 +269,7 @@ _ORDERING = frozenset({"<", "<=", ">", ">=", "BETWEEN"})
 
 
 def always(reason: str) -> Check:
-    """A fault whatever the values are."""
+    """A check that always fails."""
 
     def check(values: Mapping[str, AttributeValue]) -> None:
         raise InvalidExpression(reason)
@@ -281,7 +279,7 @@ def always(reason: str) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class Defined:
-    """The request must have a value of this name."""
+    """Checks that the request has a value of this name."""
 
     name: str
 
@@ -303,13 +301,13 @@ class Checks:
         self._others = tuple(check for check in self._all if not isinstance(check, Defined))
 
     def run(self, values: Mapping[str, AttributeValue]) -> None:
-        """InvalidExpression for the first fault. Mostly all values are defined, which is one question."""
+        """Raise InvalidExpression for the first fault. Usually all values are defined, which is one comparison."""
         for check in self._others if self._needed <= values.keys() else self._all:
             check(values)
 
 
 def not_distinct(operator: str, path: Path) -> Check:
-    """The fault of an operator whose first operand comes again."""
+    """The check for an operator whose first operand is repeated."""
     return always(
         "The first operand must be distinct from the remaining operands for this operator or function; "
         f"operator: {operator}, first operand: {shown(path)}"
@@ -317,14 +315,14 @@ def not_distinct(operator: str, path: Path) -> Check:
 
 
 def path_of(operand: Operand, names: Mapping[str, str]) -> Path | None:
-    """The path of an operand that is one; a placeholder that is not defined stays."""
+    """Return the path of an operand that is one; an undefined placeholder stays."""
     if not isinstance(operand, PathOperand):
         return None
     return tuple(names.get(part, part) if isinstance(part, str) else part for part in operand.path)
 
 
 def of_test(operator: str, operands: tuple[Operand, ...]) -> list[Check]:
-    """IN takes up to 100 choices; only strings, numbers and binary values have an order."""
+    """Check the number of choices of IN, and that ordered operands are strings, numbers or binary values."""
     if operator == "IN" and len(operands) > 101:
         return [always(f"The IN operator is provided with too many operands; number of operands: {len(operands) - 1}")]
     if operator not in _ORDERING:
@@ -333,7 +331,7 @@ def of_test(operator: str, operands: tuple[Operand, ...]) -> list[Check]:
 
 
 def of_bounds(low: Operand, high: Operand) -> list[Check]:
-    """Two bounds that are values must be of one type and in order."""
+    """Check that two bounds that are values have one type and are in order."""
     if not (isinstance(low, ValueOperand) and isinstance(high, ValueOperand)):
         return []
     low_name, high_name = low.name, high.name
@@ -354,12 +352,11 @@ def of_bounds(low: Operand, high: Operand) -> list[Check]:
 
 
 def has_wrong_arity(node: Function) -> bool:
-    """Whether a function has more or fewer operands than it takes."""
     return len(node.arguments) != _ARITY[node.name]
 
 
 def of_function(node: Function) -> list[Check]:
-    """The number and the types of a function's operands."""
+    """Check the number and the types of a function's operands."""
     name, arguments = node.name, node.arguments
     if has_wrong_arity(node):
         return [
@@ -405,7 +402,7 @@ def _of_attribute_type(argument: Operand) -> list[Check]:
 
 
 def of_type(operator: str, name: str, allowed: frozenset[str]) -> Check:
-    """The value of this name must be of an allowed type."""
+    """Check that the value of this name has an allowed type."""
 
     def check(values: Mapping[str, AttributeValue]) -> None:
         for found in values[name]:
@@ -416,7 +413,6 @@ def of_type(operator: str, name: str, allowed: frozenset[str]) -> Check:
 
 
 def _wrong_type(operator: str, found: str) -> str:
-    """The fault of an operand that an operator or function does not take."""
     return f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {found}"
 
 

@@ -1,6 +1,6 @@
 """The operators and functions of conditions as closures over items and values.
 
-A value that is not there is None. Values are canonical, so that equal ones are equal dicts.
+A missing value is None. Values are canonical, so equal values are equal dicts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def attribute(path: Path) -> Computed:
 
 
 def size(of: Computed) -> Computed:
-    """How long a string (in UTF-16 units) or binary value is, or how many members a set, list or map has."""
+    """The length of a string (in UTF-16 units) or binary value, or the number of members of a set, list or map."""
 
     def sized(item: Item, values: Values) -> AttributeValue | None:
         found = of(item, values)
@@ -79,7 +79,7 @@ def disjunction(left: Predicate, right: Predicate) -> Predicate:
 
 
 def comparison(comparator: str, left: Computed, right: Computed) -> Predicate:
-    """One of = <> < <= > >=; what is not there equals nothing, and has no order."""
+    """One of = <> < <= > >=; a missing value equals nothing and has no order."""
     if comparator == "=":
         return lambda item, values: (here := left(item, values)) is not None and here == right(item, values)
     if comparator == "<>":
@@ -97,7 +97,7 @@ def comparison(comparator: str, left: Computed, right: Computed) -> Predicate:
 
 
 def between(of: Computed, low: Computed, high: Computed) -> Predicate:
-    """Not below the one, and not above the other."""
+    """At least the lower bound and at most the upper one."""
     return conjunction(comparison(">=", of, low), comparison("<=", of, high))
 
 

@@ -24,7 +24,7 @@ class Condition:
     __slots__ = ("_test", "_values", "top_level_names")
 
     parameter = "Filter Expression"
-    """What DynamoDB calls it as the filter of a query."""
+    """DynamoDB's name for it as the filter of a query."""
     top_level_names: frozenset[str]
     """The top-level attributes that the condition reads."""
 
@@ -40,7 +40,7 @@ class Condition:
         values: Mapping[str, AttributeValue],
         kind: ConditionKind = "ConditionExpression",
     ) -> Condition:
-        """The condition for valid values, or RequestRefused."""
+        """Return the condition for valid values, or raise RequestRefused."""
         try:
             program.checks.run(values)
         except InvalidExpression as error:
@@ -48,19 +48,18 @@ class Condition:
         return cls(program.test, values, program.top_level_names)
 
     def holds(self, item: Item) -> bool:
-        """Whether the item satisfies the condition; an item that does not exist is an empty one."""
+        """Whether the item satisfies the condition; a missing item is an empty one."""
         return self._test(item, self._values)
 
 
 def compile_condition(text: str, placeholders: Placeholders, kind: ConditionKind = "ConditionExpression") -> Condition:
-    """The condition, or RequestRefused."""
     program = prepare_condition(text, placeholders.names_key, kind)
     placeholders.use(program.names_used, program.values_used, program.nested_names)
     return Condition.of(program, placeholders.values, kind)
 
 
 def prepare_condition(text: str, names_key: Names, kind: ConditionKind = "ConditionExpression") -> ConditionProgram:
-    """The program of a condition; RequestRefused if the text is wrong by itself."""
+    """Return the program of a condition, or raise RequestRefused for an invalid text."""
     try:
         return condition_program(text, names_key)
     except InvalidExpression as error:
@@ -69,11 +68,11 @@ def prepare_condition(text: str, names_key: Names, kind: ConditionKind = "Condit
 
 @dataclass(frozen=True, slots=True)
 class ConditionProgram:
-    """A condition as far as it can be prepared without the values of a request."""
+    """A condition, prepared as far as possible without the values of a request."""
 
     test: Predicate
     checks: Checks
-    """What must be checked of the values."""
+    """Checks of the values."""
     names_used: frozenset[str]
     values_used: frozenset[str]
     top_level_names: frozenset[str]
@@ -82,7 +81,7 @@ class ConditionProgram:
 
 @remembered
 def condition_program(text: str, names_key: Names) -> ConditionProgram:
-    """The program of a condition; InvalidExpression if the text is wrong by itself."""
+    """Return the program of a condition, or raise InvalidExpression for an invalid text."""
     try:
         node = checked_condition(text)
     except TooManyOperators as error:
@@ -91,13 +90,13 @@ def condition_program(text: str, names_key: Names) -> ConditionProgram:
 
 
 def program_of_condition(node: ConditionNode, names: Mapping[str, str]) -> ConditionProgram:
-    """The program of a condition that is parsed and checked already."""
+    """Return the program of a parsed and checked condition."""
     builder = _Builder(names)
     return builder.program(builder.condition(node))
 
 
 def _refused_program(error: TooManyOperators, names: Mapping[str, str]) -> ConditionProgram:
-    """A program whose checks always find something."""
+    """Return a program whose checks always find a fault."""
     builder = _Builder(names)
     for part in error.counted:
         builder.check(part)
@@ -127,7 +126,7 @@ class _Builder:
         )
 
     def check(self, part: ConditionPart) -> None:
-        """Only the checks of a condition or an operand."""
+        """Add only the checks of a condition or an operand."""
         if isinstance(part, (PathOperand, ValueOperand)) or (isinstance(part, Function) and part.name == "size"):
             self._operand(part)
         else:

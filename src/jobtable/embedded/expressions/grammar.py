@@ -49,7 +49,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(text: str, *, is_condition: bool) -> list[Token]:
-    """The tokens of an expression, with one of kind "end" behind them; InvalidExpression if it is empty or too long."""
+    """Return the tokens of an expression, ended by one of kind "end", or raise InvalidExpression."""
     if not text:
         raise InvalidExpression("The expression can not be empty;")
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -71,7 +71,7 @@ def tokens_of(text: str, *, is_condition: bool) -> list[Token]:
 
 
 def syntax_error(text: str, tokens: list[Token], at: int) -> InvalidExpression:
-    """The error for a token that cannot stand where it stands; shows it with its neighbours."""
+    """Return the error for an unexpected token, shown with its neighbours."""
     token = tokens[at]
     start = tokens[at - 1].start if at > 0 else 0
     end = tokens[at + 1].end if at + 1 < len(tokens) else len(text)
@@ -96,14 +96,14 @@ class PathOperand:
 
 @dataclass(frozen=True, slots=True)
 class ValueOperand:
-    """A value that came with the request, by its :name."""
+    """A value of the request, by its :name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A call; whether such a function exists, and may stand there, is checked after parsing."""
+    """A call; whether the function exists and is allowed there is checked after parsing."""
 
     name: str
     arguments: tuple[Operand, ...]
@@ -148,26 +148,26 @@ ConditionNode: TypeAlias = Test | Junction | Function
 
 @dataclass(frozen=True, slots=True)
 class UpdateNode:
-    """The actions in the order of the text, and a section that the text has twice."""
+    """The actions in the order of the text, and a section that occurs twice."""
 
     actions: tuple[Action, ...]
     repeated: Section | None
 
 
 def parse_condition(text: str) -> ConditionNode:
-    """The tree of a condition, filter or key condition; InvalidExpression if the text is not one."""
+    """Return the tree of a condition, filter or key condition, or raise InvalidExpression."""
     parser = _Parser(text, is_condition=True)
     return parser.finished(parser.condition())
 
 
 def parse_update(text: str) -> UpdateNode:
-    """The tree of an update; InvalidExpression if the text is not one."""
+    """Return the tree of an update, or raise InvalidExpression."""
     parser = _Parser(text)
     return parser.finished(parser.update())
 
 
 def parse_projection(text: str) -> tuple[Path, ...]:
-    """The paths of a projection; InvalidExpression if the text is not one."""
+    """Return the paths of a projection, or raise InvalidExpression."""
     parser = _Parser(text)
     return parser.finished(tuple(parser.separated(parser.path)))
 
@@ -183,12 +183,12 @@ class _Parser:
         self._operand_start = self._operand_end = self._closing = 0
 
     def finished(self, node: _Node) -> _Node:
-        """The node, once the text is used up."""
+        """Return the node once the text is used up."""
         self._expect("end")
         return node
 
     def condition(self) -> ConditionNode:
-        """A condition, by operator precedence on explicit stacks: nesting does not use up Python's."""
+        """Parse a condition by operator precedence on explicit stacks: nesting does not use up Python's."""
         done: list[ConditionNode] = []
         waiting: list[tuple[str, int]] = []
         while True:
@@ -236,7 +236,7 @@ class _Parser:
             raise InvalidExpression("The expression has redundant parentheses;")
 
     def _opens_operand(self) -> bool:
-        """Whether the parenthesis here holds an operand, not a condition: what follows its operand tells."""
+        """Whether the parenthesis here holds an operand, not a condition: the token after its operand decides."""
         if self._at >= self._operand_start:
             self._look_past_operand()
         start = self._operand_start
@@ -248,7 +248,7 @@ class _Parser:
         return not is_call or following in COMPARATORS or following in ("BETWEEN", "IN")
 
     def _look_past_operand(self) -> None:
-        """Find where the operand in these parentheses starts and ends, once for all that open one after another."""
+        """Find the start and end of the operand in these parentheses, once for all nested ones."""
         at = self._at
         while self._tokens[at].kind == "(":
             at += 1
@@ -284,7 +284,7 @@ class _Parser:
         return Test(kind, tuple(operands))
 
     def _compared(self) -> Operand:
-        """The operand that a test begins with. That nothing is compared with it is seen before its parentheses are."""
+        """Parse the first operand of a test. A missing comparison is reported before redundant parentheses."""
         self._deferring += 1
         operand = self.operand()
         self._deferring -= 1
@@ -293,7 +293,7 @@ class _Parser:
         return operand
 
     def operand(self) -> Operand:
-        """A path, a value, a function, or one of them in parentheses, on an explicit stack as conditions are."""
+        """Parse a path, value or function, perhaps in parentheses, on an explicit stack."""
         waiting: list[tuple[str, int, list[Operand]]] = []
         while True:
             opened = self._opened()
@@ -318,7 +318,7 @@ class _Parser:
             self._expect(",")
 
     def _opened(self) -> str | None:
-        """Read a parenthesis, with the function that it belongs to: its name, or "" if there is none."""
+        """Read a parenthesis and return the name of its function, "" without one; None if there is no parenthesis."""
         if self._take("("):
             return ""
         if self._kind() == "name" and self._tokens[self._at + 1].kind == "(":
@@ -329,7 +329,7 @@ class _Parser:
         return None
 
     def path(self) -> Path:
-        """A document path; whether its names and indexes are allowed is checked after parsing."""
+        """Parse a document path; whether its names and indexes are allowed is checked after parsing."""
         parts: list[str | int] = [self._name()]
         while True:
             if self._take("."):
@@ -344,7 +344,6 @@ class _Parser:
         return self._expect("placeholder" if self._kind() == "placeholder" else "name")
 
     def update(self) -> UpdateNode:
-        """The sections of an update."""
         actions: list[Action] = []
         sections: list[Section] = []
         while not sections or self._kind() != "end":
@@ -383,7 +382,7 @@ class _Parser:
         return found
 
     def separated(self, parse: Callable[[], _Node]) -> list[_Node]:
-        """One or more, with commas between them."""
+        """Parse one or more, separated by commas."""
         found = [parse()]
         while self._take(","):
             found.append(parse())

@@ -38,7 +38,7 @@ class SortRange:
 
 @dataclass(frozen=True, slots=True)
 class KeyCondition:
-    """Which part of a table or index a query reads. Values are valid, canonical, and of the key's types."""
+    """The part of a table or index that a query reads. Values are valid, canonical, and of the key's types."""
 
     partition_values: tuple[AttributeValue, ...]
     """One value per partition attribute, in the order of the schema."""
@@ -50,7 +50,7 @@ class KeyCondition:
 
 @dataclass(frozen=True, slots=True)
 class OneKey:
-    """What is said of one attribute of a key, with the :names of the values."""
+    """The condition on one attribute of a key, with the :names of its values."""
 
     attribute: str
     operator: str
@@ -58,11 +58,11 @@ class OneKey:
 
 
 class UnmatchedKeyCondition:
-    """A key condition whose grammar is right. DynamoDB holds it against the key schema only later.
+    """A key condition with a valid grammar; DynamoDB matches it with the key schema only later.
 
-    Of a Query it checks KeyConditionExpression, FilterExpression and ProjectionExpression, in this order, then what
-    was not used of the placeholders, then whether these are conditions on keys at all, and when it has found the
-    table, whether they suit its schema.
+    For a Query it checks KeyConditionExpression, FilterExpression and ProjectionExpression, in this order, then unused
+    placeholders, then whether these are conditions on keys at all, and once it has found the table, whether they match
+    its schema.
     """
 
     __slots__ = ("_names_key", "_text", "_values")
@@ -73,13 +73,13 @@ class UnmatchedKeyCondition:
         self._values = placeholders.values
 
     def check_form(self) -> None:
-        """RequestRefused if it has anything but one simple condition per top-level attribute."""
+        """Raise RequestRefused for anything but one simple condition per top-level attribute."""
         _conditions_by_attribute(self._text, self._names_key)
 
     def against(
         self, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...], index_name: str | None = None
     ) -> KeyCondition:
-        """The key condition against the key schema of a table, or of the index that is named, or RequestRefused."""
+        """Match the condition with the key schema of a table, or of the named index, or raise RequestRefused."""
         given = _conditions_by_attribute(self._text, self._names_key)
         return matched(given, self._values, partition, sort, index_name)
 
@@ -91,7 +91,7 @@ def matched(
     sort: tuple[KeyAttribute, ...],
     index_name: str | None,
 ) -> KeyCondition:
-    """What is said of attributes, held against a key schema, or RequestRefused."""
+    """Match conditions on attributes with a key schema, or raise RequestRefused."""
     if len(given) > len(partition) + len(sort):
         raise RequestRefused(
             f"The number of query conditions ({len(given)}) exceeds the number of key attributes defined in the"
@@ -106,7 +106,7 @@ def matched(
 
 
 def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKeyCondition:
-    """The key condition before it is held against a key schema, or RequestRefused."""
+    """Return the key condition, not yet matched with a key schema, or raise RequestRefused."""
     try:
         program = condition_program(text, placeholders.names_key)
         program.checks.run(placeholders.values)
@@ -196,7 +196,7 @@ def _equality(
 def _sort_condition(
     given: dict[str, OneKey], used: int, sort: tuple[KeyAttribute, ...], values: Values, index_name: str | None
 ) -> tuple[tuple[AttributeValue, ...], SortRange | None]:
-    """Equalities from left to right, then at most one range; `used` conditions are on the partition."""
+    """Return equalities from left to right, then at most one range; `used` conditions are on the partition."""
     equal: list[AttributeValue] = []
     for attribute in sort:
         if used == len(given):
@@ -222,7 +222,7 @@ def _sort_condition(
 def _check_left_to_right(
     given: dict[str, OneKey], partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
 ) -> None:
-    """Of a key of several attributes, each one before the last that is used must be given by equality."""
+    """Require an equality on each attribute before the last one used of a key of several attributes."""
     unequal = _without_equality(given, partition)
     if unequal:
         raise RequestRefused(f"HASH key attributes {unequal} must have equality conditions specified in the query")
@@ -261,6 +261,6 @@ def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute
 
 
 def _check_bytes(attributes: tuple[KeyAttribute, ...], values: tuple[AttributeValue, ...], limit: int) -> None:
-    """RequestRefused if values of the first of these attributes have more bytes together than a key may have."""
+    """Raise RequestRefused if values of the first of these attributes exceed the limit of a key together."""
     if key_bytes([(attributes[at], value[attributes[at].type]) for at, value in enumerate(values)]) > limit:
         raise RequestRefused(TOO_LONG[limit])

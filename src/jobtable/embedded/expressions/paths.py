@@ -1,4 +1,4 @@
-"""Document paths: where a value stands in an item."""
+"""Document paths: the place of a value in an item."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ MAX_INDEX = 2**31 - 1
 
 
 class InvalidExpression(Exception):
-    """What is wrong with an expression; becomes "Invalid <parameter>: <reason>"."""
+    """A fault of an expression; becomes "Invalid <parameter>: <reason>"."""
 
     def refused(self, parameter: str) -> RequestRefused:
-        """The error for the request, whose parameter ("FilterExpression", ...) holds the expression."""
+        """Return the error for the request, whose parameter ("FilterExpression", ...) holds the expression."""
         return RequestRefused(f"Invalid {parameter}: {self}")
 
 
 def resolved(path: Path, names: Mapping[str, str]) -> Path:
-    """The path with its placeholders replaced; InvalidExpression if one is not defined, or the path too long."""
+    """Replace the placeholders of a path; InvalidExpression if one is undefined, or the path too long."""
     check_length(path)
     parts: list[str | int] = []
     for part in path:
@@ -49,13 +49,13 @@ def resolved(path: Path, names: Mapping[str, str]) -> Path:
 
 
 def check_length(path: Path) -> None:
-    """InvalidExpression if a path has more levels than an item can have."""
+    """Raise InvalidExpression if a path has more levels than an item can have."""
     if len(path) > MAX_PATH_LENGTH:
         raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {len(path)}")
 
 
 def value_at(item: Item, path: Path) -> AttributeValue | None:
-    """The value at a (resolved) path, or None where the item has none."""
+    """Return the value at a (resolved) path, or None."""
     members: Any = item
     value: Any = members.get(path[0])
     for part in path[1:]:
@@ -72,12 +72,12 @@ def value_at(item: Item, path: Path) -> AttributeValue | None:
 
 
 def shown(path: Path) -> str:
-    """The path as DynamoDB's messages show it."""
+    """Format the path as DynamoDB's messages do."""
     return f"[{', '.join(part if isinstance(part, str) else f'[{part}]' for part in path)}]"
 
 
 def tree_of(paths_from_last: Iterable[Path]) -> PathTree:
-    """The (resolved) paths as a tree; InvalidExpression if two of them overlap or disagree about a type.
+    """Make a tree of (resolved) paths, or raise InvalidExpression if two overlap or disagree about a type.
 
     DynamoDB takes the paths from the last to the first, which decides what its message names.
     """
@@ -111,7 +111,7 @@ def _not_apart(verb: str, path: Path, other: Path) -> InvalidExpression:
 
 
 def part_of(item: Item, tree: PathTree) -> Item:
-    """What the paths of the tree name in the item, in its place; lists keep the named elements, in order."""
+    """Return the part of the item that the paths name; lists keep the named elements, in order."""
     found: Any = {}
     members: Any = item
     for name, branch in tree.items():

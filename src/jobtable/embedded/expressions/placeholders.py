@@ -19,14 +19,14 @@ Names: TypeAlias = tuple[tuple[str, str], ...]
 """The entries of ExpressionAttributeNames, as a key for caches."""
 
 MOST_TREES = 128
-"""Trees that are kept of each kind of expression. The longest takes half a megabyte."""
+"""Number of trees kept of each kind of expression. The longest takes half a megabyte."""
 _MOST_KEPT = 1024
 _LONGEST_KEPT = 1024
-"""Characters of an expression and its names: it may have 4 KB and they 2 MB, a thousand of which fill the memory."""
+"""Most characters of an expression and its names together: they may have 2 MB, a thousand of which fill the memory."""
 
 
 def remembered(make: Callable[[str, Names], T]) -> Callable[[str, Names], T]:
-    """The same function, which gives what it gave before where text and names are not too long."""
+    """Cache the results of a function for texts and names that are not too long."""
     known = lru_cache(maxsize=_MOST_KEPT)(make)
 
     @wraps(make)
@@ -37,7 +37,7 @@ def remembered(make: Callable[[str, Names], T]) -> Callable[[str, Names], T]:
 
 
 def is_short(names: Names, text: str = "") -> bool:
-    """Whether what is made of the names, and of the text that uses them, may be kept."""
+    """Whether results for these names, and for the text that uses them, may be cached."""
     return len(text) + sum(map(len, chain.from_iterable(names))) <= _LONGEST_KEPT
 
 
@@ -51,18 +51,18 @@ _NONE: frozenset[str] = frozenset()
 
 
 class InvalidValue(ValueRefused):
-    """An entry of ExpressionAttributeValues is no valid value."""
+    """An entry of ExpressionAttributeValues is invalid."""
 
     def __init__(self, key: str, fault: RequestRefused) -> None:
         older = fault.older if isinstance(fault, ValueRefused) else fault.message
         said = "ExpressionAttributeValues contains invalid value"
         super().__init__(f"{said}: {fault.message} for key {key}", f"{said}: {older} for key {key}")
         self.fault = fault
-        """What is wrong with the value by itself, which is all that some operations say."""
+        """The fault of the value alone, which is all that some operations report."""
 
 
 class Placeholders:
-    """The two maps, validated, and what the expressions of the request used of them."""
+    """The two maps, validated, and the entries that the expressions of the request used."""
 
     __slots__ = ("_used_names", "_used_values", "names", "names_key", "nested_names", "values", "values_size")
 
@@ -73,12 +73,12 @@ class Placeholders:
     values_size: int
     """The bytes of the values, without their keys."""
     nested_names: frozenset[str]
-    """The top-level attributes into which the expressions so far look deeper, as in `name.member` or `name[0]`."""
+    """The top-level attributes whose members the expressions so far use, as in `name.member` or `name[0]`."""
 
     def __init__(self, names: Any = None, values: Any = None, *, by_older_reader: bool = False) -> None:
-        """RequestRefused if a map is given but malformed; None is a map that was not given.
+        """Raise RequestRefused for a malformed map; None is a missing map.
 
-        `by_older_reader`: DynamoDB's older reader reads them (see wordings.py), which takes values a level deeper.
+        `by_older_reader`: DynamoDB's older reader reads them (see wordings.py), which accepts values one level deeper.
         """
         self.names_key = () if names is None else _names_key(names)
         self.names = _NOTHING if names is None else names
@@ -89,9 +89,9 @@ class Placeholders:
 
     @classmethod
     def of(cls, request: Request, *expressions: str, by_older_reader: bool = False) -> Placeholders:
-        """Those of a request, whose parameters `expressions` can use values, and ProjectionExpression names only.
+        """Return those of a request; its `expressions` can use names and values, ProjectionExpression names only.
 
-        A map without an expression that could use it is left out.
+        A map without an expression that could use it is ignored.
         """
         names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
         if names is None and values is None:
@@ -101,13 +101,13 @@ class Placeholders:
         return cls() if request.get("ProjectionExpression") is None else cls(names)
 
     def use(self, names: frozenset[str], values: frozenset[str], nested_names: frozenset[str] = _NONE) -> None:
-        """Remember that an expression used these keys of the two maps, and looked deeper into these attributes."""
+        """Note that an expression used these keys of the two maps, and members of these attributes."""
         self.nested_names |= nested_names
         self._used_names |= names
         self._used_values |= values
 
     def finish(self) -> None:
-        """RequestRefused if an entry of a map was used by no expression."""
+        """Raise RequestRefused if no expression used an entry."""
         if len(self._used_names) != len(self.names):
             raise _unused("ExpressionAttributeNames", self.names, self._used_names)
         if len(self._used_values) != len(self.values):
@@ -120,7 +120,6 @@ def _unused(parameter: str, given: Mapping[str, Any], used: frozenset[str]) -> R
 
 
 def _names_key(names: Any) -> Names:
-    """The entries of the map of names, valid."""
     if type(names) is not dict:
         raise wrong_json_type(names, MAP_OF_NAMES)
     if not names:
@@ -161,7 +160,7 @@ _check_known_names = lru_cache(maxsize=1024)(_check_names)
 
 
 def _valid_values(values: Any, by_older_reader: bool) -> tuple[dict[str, AttributeValue], int]:
-    """The map of values, and their bytes."""
+    """Return the valid map of values, and their bytes."""
     if type(values) is not dict:
         raise wrong_json_type(values, MAP_OF_VALUES)
     if not values:
@@ -183,7 +182,7 @@ def _valid_values(values: Any, by_older_reader: bool) -> tuple[dict[str, Attribu
 
 
 def _deep_value(key: str, value: Any, fault: RequestRefused, by_older_reader: bool) -> tuple[AttributeValue, int]:
-    """A value that the older reader takes though it is too deep for an item, and its bytes; else its fault."""
+    """Return a value that only the older reader accepts as deep as it is, and its bytes; else raise its fault."""
     if by_older_reader and isinstance(fault, TooDeep):
         try:
             return measure_deep_value(value)

@@ -25,12 +25,11 @@ class Projection:
         self.nested_names = frozenset(str(name) for name, deeper in tree.items() if deeper is not None)
 
     def apply(self, item: Item) -> Item:
-        """The projected part of the item, as a new dict; paths that the item does not have are left out."""
+        """Return the projected part of the item as a new dict, without paths that the item lacks."""
         return part_of(item, self._tree)
 
 
 def compile_projection(text: str, placeholders: Placeholders) -> Projection:
-    """The projection, or RequestRefused."""
     try:
         projection = _compiled(text, placeholders.names_key)
     except InvalidExpression as error:

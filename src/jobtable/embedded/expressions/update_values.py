@@ -13,7 +13,7 @@ from jobtable.store.backend import AttributeValue, Item
 
 
 def check_writable(item: Item, path: Path) -> None:
-    """RequestRefused if the map or list in which the path ends is not there."""
+    """Raise RequestRefused if the item has no map or list for the end of the path."""
     if len(path) > 1:
         parent = value_at(item, path[:-1])
         if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
@@ -21,10 +21,10 @@ def check_writable(item: Item, path: Path) -> None:
 
 
 def written(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Item:
-    """A new item with these values at these paths, which do not overlap; None removes what is there.
+    """Return a new item with these values at these paths, which do not overlap; None removes a value.
 
-    Every index means a place in the old lists: values beyond the end of one are appended in the order of their
-    indexes, and what is removed leaves no gap.
+    Every index refers to the old lists: values beyond the end of a list are appended in the order of their indexes, and
+    removed elements leave no gap.
     """
     new = dict(item)
     appended: list[tuple[Path, AttributeValue]] = []
@@ -48,7 +48,7 @@ def written(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Ite
 
 
 def _own_container(item: Item, path: Path) -> Any:
-    """The dict or list in which the path ends, as a copy that only this item has."""
+    """Return the dict or list in which the path ends, as a copy that only this item has."""
     container: Any = item
     for part in path[:-1]:
         [(kind, content)] = container[part].items()
@@ -68,7 +68,7 @@ _LONG_NAMES = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "BOOL": "BOOLEAN", "
 
 
 def missing_attribute() -> RequestRefused:
-    """The error for reading a path that the item does not have."""
+    """Return the error for reading a path that the item lacks."""
     return RequestRefused("The provided expression refers to an attribute that does not exist in the item")
 
 
@@ -77,7 +77,7 @@ def _wrong_operand() -> RequestRefused:
 
 
 def NOTHING(item: Item, values: Values) -> None:  # noqa: N802  # a constant that happens to be a function
-    """No value: what is there is removed."""
+    """No value: the old one is removed."""
 
 
 def value(name: str) -> Computed:
@@ -86,7 +86,7 @@ def value(name: str) -> Computed:
 
 
 def attribute(path: Path) -> Computed:
-    """The old value at a path, which must be there."""
+    """The old value at a path, which must exist."""
 
     def computed(item: Item, values: Values) -> AttributeValue:
         found = value_at(item, path)
@@ -98,7 +98,7 @@ def attribute(path: Path) -> Computed:
 
 
 def if_not_exists(path: Path, otherwise: Computed) -> Computed:
-    """The old value at a path, or else something, which must be there in any case."""
+    """The old value at a path, or else another value, which must exist in any case."""
 
     def computed(item: Item, values: Values) -> AttributeValue | None:
         replacement = otherwise(item, values)
@@ -109,7 +109,7 @@ def if_not_exists(path: Path, otherwise: Computed) -> Computed:
 
 
 def list_append(left: Computed, right: Computed) -> Computed:
-    """One list behind another."""
+    """One list after another."""
 
     def computed(item: Item, values: Values) -> AttributeValue:
         first, second = left(item, values), right(item, values)
@@ -139,7 +139,7 @@ def _number(found: AttributeValue | None) -> str:
 
 
 def set_or_number_check(section: str, name: str) -> Check:
-    """ADD takes a number or a set, DELETE a set."""
+    """Check that ADD has a number or a set, and DELETE a set."""
     allowed = _SETS | {"N"} if section == "ADD" else _SETS
 
     def check(values: Values) -> None:
@@ -154,7 +154,7 @@ def set_or_number_check(section: str, name: str) -> Check:
 
 
 def added(path: Path, name: str) -> Computed:
-    """The old value plus a number or with the members of a set; where there is none, just those."""
+    """The old value plus a number or the members of a set; without an old value, just those."""
 
     def computed(item: Item, values: Values) -> AttributeValue:
         old, operand = value_at(item, path), values[name]

@@ -35,19 +35,19 @@ _OPERATIONS = {"+": 34, "-": 37, "if_not_exists": 39, "list_append": 37}
 
 
 class UpdateCost(NamedTuple):
-    """The bytes that are counted of an update, as far as they show without the values of a request."""
+    """The bytes that DynamoDB counts for an update, as far as they are known without the values of a request."""
 
     size: int
     values: tuple[str, ...]
-    """The values that are counted besides, each as often as it is used."""
+    """The values that are counted too, each as often as it is used."""
 
 
 NO_COST = UpdateCost(0, ())
-"""That of AttributeUpdates, of which only the item that they leave is counted."""
+"""The cost of AttributeUpdates, of which only the resulting item is counted."""
 
 
 def cost_of(actions: Iterable[Action], names: Mapping[str, str]) -> UpdateCost:
-    """The cost of an update that is checked already."""
+    """Return the cost of a checked update."""
     size = _UPDATE
     values: list[str] = []
     for action in actions:
@@ -61,7 +61,7 @@ def cost_of(actions: Iterable[Action], names: Mapping[str, str]) -> UpdateCost:
 
 
 def _operand_size(operand: Operand | Sum, names: Mapping[str, str], values: list[str]) -> int:
-    """What is counted of an operand, without its values, which are added to the others."""
+    """Return the cost of an operand without its values, whose names are added to `values`."""
     size = 0
     waiting: list[Operand | Sum] = [operand]
     while waiting:
@@ -85,7 +85,7 @@ def _sizes(path: Path, names: Mapping[str, str]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One action: where it writes, and what. None as the computed value means: remove what is there."""
+    """One action: where it writes, and what. None as the computed value means: remove the old one."""
 
     section: Section
     path: Path
@@ -94,7 +94,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class UpdateProgram:
-    """An update as far as it can be prepared without the values of a request."""
+    """An update, prepared as far as possible without the values of a request."""
 
     steps: tuple[Step, ...]
     tree: PathTree
@@ -104,9 +104,9 @@ class UpdateProgram:
     nested_names: frozenset[str]
     top_level_names: frozenset[str]
     only_removes: bool
-    """Whether it writes nothing new: it removes attributes, or members of sets."""
+    """Whether it only removes attributes or members of sets."""
     sources: tuple[tuple[str, str], ...]
-    """Whole attributes that get a value whose type shows without an item, with that type or the name of the value."""
+    """Whole attributes whose new type is known without an item, with that type or the name of the value."""
     cost: UpdateCost
 
 
@@ -116,7 +116,7 @@ class Update:
     __slots__ = ("_program", "_values", "top_level_names")
 
     top_level_names: frozenset[str]
-    """The top-level attributes that the update writes (those that it only reads are not among them)."""
+    """The top-level attributes that the update writes (not those that it only reads)."""
 
     def __init__(self, program: UpdateProgram, values: Mapping[str, AttributeValue]) -> None:
         self._program = program
@@ -125,7 +125,7 @@ class Update:
 
     @classmethod
     def of(cls, program: UpdateProgram, values: Mapping[str, AttributeValue]) -> Update:
-        """The update for valid values, or RequestRefused."""
+        """Return the update for valid values, or raise RequestRefused."""
         try:
             program.checks.run(values)
         except InvalidExpression as error:
@@ -133,7 +133,7 @@ class Update:
         return cls(program, values)
 
     def apply(self, item: Item) -> Item:
-        """The item after the update, as a new dict; RequestRefused where it cannot be applied to this item."""
+        """Return the item after the update, as a new dict; RequestRefused if it cannot be applied to this item."""
         values, steps = self._values, self._program.steps
         writes: list[tuple[Path, AttributeValue | None]] = []
         for step in steps:
@@ -143,16 +143,16 @@ class Update:
 
     @property
     def only_removes(self) -> bool:
-        """Whether it writes nothing new: it removes attributes, or members of sets."""
+        """Whether it only removes attributes or members of sets."""
         return self._program.only_removes
 
     def known_types(self) -> dict[str, str]:
-        """The types of whole attributes that the update writes, as far as they show without an item."""
+        """Return the types of whole attributes that the update writes, as far as they are known without an item."""
         values = self._values
         return {name: next(iter(values[of])) if of in values else of for name, of in self._program.sources}
 
     def cost(self) -> int:
-        """The bytes that DynamoDB counts for the update itself, whatever the item."""
+        """Return the bytes that DynamoDB counts for the update itself, whatever the item."""
         size, names = self._program.cost
         values = self._values
         for name in names:
@@ -160,19 +160,18 @@ class Update:
         return size
 
     def updated_part(self, item: Item) -> Item:
-        """What ReturnValues UPDATED_OLD (of the old item) and UPDATED_NEW (of the new one) return."""
+        """Return the attributes for ReturnValues UPDATED_OLD (of the old item) and UPDATED_NEW (of the new one)."""
         return part_of(item, self._program.tree)
 
 
 def compile_update(text: str, placeholders: Placeholders) -> Update:
-    """The update, or RequestRefused."""
     program = prepare_update_program(text, placeholders.names_key)
     placeholders.use(program.names_used, program.values_used, program.nested_names)
     return Update.of(program, placeholders.values)
 
 
 def prepare_update_program(text: str, names_key: Names) -> UpdateProgram:
-    """The program of an update; RequestRefused if the text is wrong by itself."""
+    """Return the program of an update, or raise RequestRefused for an invalid text."""
     try:
         return _program(text, names_key)
     except InvalidExpression as error:
@@ -188,7 +187,7 @@ def _program(text: str, names_key: Names) -> UpdateProgram:
 
 
 def program_of_update(node: UpdateNode, names: Mapping[str, str]) -> UpdateProgram:
-    """The program of an update that is parsed and checked already; InvalidExpression if its paths overlap."""
+    """Return the program of a parsed and checked update, or raise InvalidExpression if its paths overlap."""
     builder = _Builder(names)
     actions = node.actions
     # DynamoDB goes through the actions from the last to the first, which decides what fault is reported.
@@ -282,7 +281,7 @@ class _Builder:
 
 
 def _source(node: Operand | Sum | None) -> str | None:
-    """The type of what is written, or the name of the value that has it; None where it depends on the item."""
+    """Return the type of a new value, or the name of the value that has it; None if it depends on the item."""
     if isinstance(node, ValueOperand):
         return node.name
     if isinstance(node, Sum):

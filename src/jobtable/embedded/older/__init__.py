@@ -28,7 +28,7 @@ _PARAMETERS = {
     "Query": ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"),
     "Scan": ("AttributesToGet", "ScanFilter", "ConditionalOperator"),
 }
-"""Those of each operation, in the order in which DynamoDB names them; BatchGetItem has its own for each table."""
+"""Those of each operation, in DynamoDB's order; BatchGetItem has its own for each table."""
 _COMPARISONS = Limits(
     enum=(
         *("IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE"),
@@ -92,7 +92,7 @@ class OlderParameters:
         return OlderKeyCondition(self._request)
 
     def _has_unknown_operator(self) -> bool:
-        """Whether the operator between conditions is unknown; the newer reader first sees whether there are two."""
+        """Whether the operator between conditions is unknown; the newer reader first checks that there are two."""
         conditions = self._request.get("Expected") or self._request.get("QueryFilter") or ()
         operator = self._request.get("ConditionalOperator")
         return operator is not None and len(conditions) > 1 and bool(_OPERATORS.broken(operator))

@@ -24,7 +24,7 @@ _TYPES = {
     **dict.fromkeys(("CONTAINS", "NOT_CONTAINS"), _ORDERED | {"BOOL", "NULL"}),
     "BEGINS_WITH": frozenset({"S", "B"}),
 }
-"""The types of values that a comparison takes; others take all."""
+"""The types of values that a comparison accepts; others accept all."""
 _COMPARATORS = {"EQ": "=", "NE": "<>", "LE": "<=", "LT": "<", "GE": ">=", "GT": ">"}
 _FUNCTIONS = {
     "NULL": "attribute_not_exists",
@@ -35,7 +35,7 @@ _FUNCTIONS = {
 
 
 class Comparison(NamedTuple):
-    """A comparison whose values are valid, and as many and of such types as it takes."""
+    """A comparison with valid values, in the right number and of the right types."""
 
     attribute: str
     operator: str
@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
 
     @classmethod
     def of(cls, attribute: str, operator: str, values: list[Any] | None, *, may_be_deeper: bool = False) -> Comparison:
-        """The comparison, or RequestRefused. `may_be_deeper`: its values may be a level deeper than those of items."""
+        """Return the comparison, or raise RequestRefused. `may_be_deeper`: its values may have one more level."""
         validate = validate_deep_value if may_be_deeper else validate_value
         valid = tuple(validate(value) for value in values or ())
         if not _is_right_number(operator, len(valid)):
@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
         return cls(attribute, operator, valid)
 
     def test(self) -> Predicate:
-        """Whether an item passes. What is not there is unlike everything, and contains nothing nor lacks anything."""
+        """Return the test of an item. A missing attribute differs from everything, and contains and lacks nothing."""
         attribute = tests.attribute((self.attribute,))
         values = [_constant(value) for value in self.values]
         if self.operator in _COMPARATORS:
@@ -79,7 +79,7 @@ class Comparison(NamedTuple):
 
 
 def check_name(name: str) -> None:
-    """RequestRefused if no attribute can have this name."""
+    """Raise RequestRefused if no attribute can have this name."""
     if not name:
         raise RequestRefused("Empty attribute name")
     if len(name) > MAX_NAME_BYTES // 4 and len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
@@ -111,19 +111,18 @@ class OlderFilter(Condition):
 
 
 def expected(request: Request) -> Condition | None:
-    """The condition of Expected, or RequestRefused; None if it has no conditions."""
     conditions: dict[str, Any] = request.get("Expected") or {}
     return _joined(Condition, request, [_expectation(name, conditions[name]) for name in conditions])
 
 
 def older_filter(request: Request, parameter: str) -> Condition | None:
-    """The condition of a filter, or RequestRefused; None if it has no conditions."""
+    """Return the condition of a filter, or raise RequestRefused; None if it has no conditions."""
     by_older_reader = parameter == "ScanFilter"  # DynamoDB's older reader reads it (see wordings.py)
     return _joined(OlderFilter, request, comparisons(request.get(parameter) or {}, may_be_deeper=by_older_reader))
 
 
 def comparisons(conditions: dict[str, Any], *, may_be_deeper: bool = False) -> list[Comparison]:
-    """The comparisons of a map of conditions, or RequestRefused."""
+    """Return the comparisons of a map of conditions, or raise RequestRefused."""
     found = []
     for name, condition in conditions.items():
         check_name(name)
@@ -154,7 +153,7 @@ def _expectation(name: str, condition: dict[str, Any] | None) -> Comparison:
 
 
 def _existence(name: str, exists: bool | None, value: Any) -> Comparison:
-    """What is expected without a comparison: one value, or that there is none."""
+    """Expect one value, or no value, without a comparison."""
     if exists is False:
         if value is not None:
             raise _wrong("Value cannot be used when Exists is false", name)
@@ -189,11 +188,11 @@ _OPERATORS = {
     "BETWEEN": "BETWEEN",
     "BEGINS_WITH": "begins_with",
 }
-"""What an index can be asked for, as an expression puts it."""
+"""The operators that an index can answer, as expressions write them."""
 
 
 class OlderKeyCondition:
-    """KeyConditions, in the place of an UnmatchedKeyCondition: looked at when all expressions have been."""
+    """KeyConditions, in place of an UnmatchedKeyCondition: checked after all expressions."""
 
     __slots__ = ("_comparisons", "_request")
 
@@ -203,7 +202,7 @@ class OlderKeyCondition:
         self._request = request
 
     def check_form(self) -> None:
-        """RequestRefused if a condition is wrong by itself, or if there is none."""
+        """Raise RequestRefused if a condition is invalid by itself, or if there is none."""
         self._comparisons = comparisons(self._request["KeyConditions"])
         if not self._comparisons:
             raise RequestRefused("Conditions must be at least length 1")
@@ -211,7 +210,7 @@ class OlderKeyCondition:
     def against(
         self, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...], index_name: str | None = None
     ) -> KeyCondition:
-        """The key condition against the key schema of a table, or of the index that is named, or RequestRefused."""
+        """Match the condition with the key schema of a table, or of the named index, or raise RequestRefused."""
         _refuse_unindexable({one.attribute: one for one in self._comparisons}, (*partition, *sort))
         given: dict[str, OneKey] = {}
         values: dict[str, AttributeValue] = {}
@@ -223,7 +222,7 @@ class OlderKeyCondition:
 
 
 def _refuse_unindexable(given: dict[str, Comparison], attributes: tuple[KeyAttribute, ...]) -> None:
-    """RequestRefused for a comparison that no index answers, unless DynamoDB finds another fault first."""
+    """Raise RequestRefused for a comparison that no index answers, unless DynamoDB finds another fault first."""
     for attribute in attributes:
         one = given.get(attribute.name)
         if one is None:
@@ -243,7 +242,6 @@ class AttributesToGet(Projection):
 
 
 def attributes_to_get(request: Request) -> Projection | None:
-    """The projection, or RequestRefused; None if the request wants no attributes in particular."""
     names = request.get("AttributesToGet")
     if names is None:
         return None
@@ -262,7 +260,6 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 def attribute_updates(request: Request) -> Update | None:
-    """The update, or RequestRefused; None if it changes nothing."""
     values: dict[str, AttributeValue] = {}
     steps: list[Step] = []
     for name, update in (request.get("AttributeUpdates") or {}).items():
@@ -273,7 +270,7 @@ def attribute_updates(request: Request) -> Update | None:
 
 
 def _step(name: str, update: dict[str, Any], values: dict[str, AttributeValue]) -> Step:
-    """What is done to one attribute; its value, if there is one, is kept under the attribute's name."""
+    """Return the change of one attribute; its value, if there is one, is kept under the attribute's name."""
     action, value = update.get("Action") or "PUT", update.get("Value")
     if value is None:
         if action != "DELETE":
@@ -294,7 +291,7 @@ def _step(name: str, update: dict[str, Any], values: dict[str, AttributeValue]) 
 
 
 def _of_same_type(name: str, kind: str, computed: Computed) -> Computed:
-    """The same, where the attribute has this type or is not there."""
+    """Restrict a change to attributes of this type, or missing ones."""
 
     def checked(item: Item, values: Values) -> AttributeValue | None:
         if kind not in item.get(name, (kind,)):
@@ -305,7 +302,7 @@ def _of_same_type(name: str, kind: str, computed: Computed) -> Computed:
 
 
 def _appended(name: str) -> Computed:
-    """The old list, and behind it the elements of another."""
+    """The old list with the elements of another appended."""
 
     def computed(item: Item, values: Values) -> AttributeValue:
         return {"L": item[name]["L"] + values[name]["L"]} if name in item else values[name]

@@ -46,7 +46,7 @@ _MISSING_COMPARED = "MISSING must be compared using IS operator"
 
 
 def condition_tree(node: Node, terms: Terms) -> ConditionNode:
-    """The condition that a WHERE clause is, or RequestRefused."""
+    """Return the condition of a WHERE clause, or raise RequestRefused."""
     tree = _condition(node, terms, "WHERE clause must contain an expression that resolves to a boolean")
     try:
         check_condition(tree)
@@ -57,14 +57,14 @@ def condition_tree(node: Node, terms: Terms) -> ConditionNode:
 
 
 def compiled(tree: ConditionNode, terms: Terms, table: TableSchema) -> Condition:
-    """A condition that was found to be right, ready for the items of a table, or RequestRefused."""
+    """Compile a checked condition for the items of a table, or raise RequestRefused."""
     program = program_of_condition(tree, terms.names)
     refuse_nested_keys(table, program.nested_names)
     return Condition(program.test, terms.values, program.top_level_names)
 
 
 def conjunction(*trees: ConditionNode | None) -> ConditionNode | None:
-    """All of the conditions that there are."""
+    """Join all given conditions by AND."""
     joined: ConditionNode | None = None
     for tree in trees:
         if tree is not None:
@@ -104,7 +104,7 @@ def _is_condition(node: Node) -> bool:
 
 
 def _compared_condition(operator: str, left: Node, right: Node, terms: Terms) -> ConditionNode:
-    """A condition that is compared with a value: it, or its opposite, as far as the value is true or false."""
+    """Return a condition compared with a value: itself, or its opposite, as far as the value is true or false."""
     said, other = (left, right) if _is_condition(left) else (right, left)
     if isinstance(other, Missing):
         raise RequestRefused(_MISSING_COMPARED)
@@ -120,7 +120,7 @@ def _compared_condition(operator: str, left: Node, right: Node, terms: Terms) ->
 
 
 def _is_flag(node: Node, flag: bool, terms: Terms) -> ConditionNode:
-    """That a condition holds or does not, or that a value of the item is true or false."""
+    """Return the condition that a condition, or a value of the item, is true or false."""
     if _is_condition(node):
         tree = _condition(node, terms, "")
         return tree if flag else Junction("NOT", (tree,))
@@ -148,7 +148,7 @@ def _function(node: Call, terms: Terms) -> Function:
 
 
 def unrecognised(node: Call) -> RequestRefused:
-    """The error for a function that there is none of."""
+    """Return the error for an unknown function."""
     if node.name in _AGGREGATES:
         return RequestRefused(f"Unsupported token in expression: {node.name} at {node.place}")
     return RequestRefused(f"Unrecognized function: {node.name} at {node.place}")
@@ -169,7 +169,7 @@ def _type_test(node: Operation, name: str, tested: Node, terms: Terms) -> Functi
 
 
 def conjuncts(tree: ConditionNode) -> list[ConditionNode]:
-    """The conditions that must all hold, from left to right."""
+    """Return the conditions that must all hold, from left to right."""
     found: list[ConditionNode] = []
     waiting = [tree]
     while waiting:
@@ -182,14 +182,14 @@ def conjuncts(tree: ConditionNode) -> list[ConditionNode]:
 
 
 def attribute_of(operand: Operand, terms: Terms) -> str | None:
-    """The attribute that an operand is as a whole, or None."""
+    """Return the attribute that an operand names as a whole, or None."""
     if isinstance(operand, PathOperand) and len(operand.path) == 1:
         return terms.names[str(operand.path[0])]
     return None
 
 
 def attributes_in(tree: ConditionNode, terms: Terms) -> Iterator[str]:
-    """The attributes that a condition looks at, from left to right."""
+    """Yield the attributes that a condition reads, from left to right."""
     if isinstance(tree, Junction):
         for part in tree.conditions:
             yield from attributes_in(part, terms)
@@ -202,7 +202,7 @@ def attributes_in(tree: ConditionNode, terms: Terms) -> Iterator[str]:
 
 
 def equality(tree: ConditionNode, terms: Terms) -> tuple[str, AttributeValue] | None:
-    """The attribute and the value that a condition says to be equal, in whichever order; None for others."""
+    """Return the attribute and the value that a condition declares equal, in either order; None for others."""
     if isinstance(tree, Test) and tree.operator == "=":
         left, right = tree.operands
         if isinstance(left, ValueOperand):
@@ -214,7 +214,7 @@ def equality(tree: ConditionNode, terms: Terms) -> tuple[str, AttributeValue] | 
 
 
 def check_key_types(tree: ConditionNode, terms: Terms, attributes: tuple[KeyAttribute, ...]) -> None:
-    """RequestRefused if a key attribute is compared with a value that no key can have."""
+    """Raise RequestRefused if a key attribute is compared with a value that no key can have."""
     types = {attribute.name: attribute for attribute in attributes}
     for operands in _compared(tree):
         named = {name for operand in operands if (name := attribute_of(operand, terms)) in types}
@@ -225,7 +225,7 @@ def check_key_types(tree: ConditionNode, terms: Terms, attributes: tuple[KeyAttr
 
 
 def _compared(tree: ConditionNode) -> Iterator[tuple[Operand, ...]]:
-    """The operands of every test, and of every function that compares them."""
+    """Yield the operands of every test, and of every function that compares them."""
     waiting = [tree]
     while waiting:
         part = waiting.pop()
@@ -246,26 +246,26 @@ def _check_key_value(attribute: KeyAttribute, value: AttributeValue) -> None:
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _MOST = 1000
-"""Alternatives beyond which a condition is not taken apart."""
+"""Most alternatives into which a condition is split."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One alternative: the partitions that it names, what it says of the sort attribute, and what else must hold."""
+    """One alternative: the partitions that it names, its conditions on the sort attribute, and its other conditions."""
 
     partitions: tuple[OneKey, ...] = ()
     sorts: tuple[OneKey, ...] = ()
     filters: tuple[ConditionNode, ...] = ()
 
     def alone(self) -> list[list[OneKey]]:
-        """Key conditions of the usual form, which together say the same."""
+        """Return key conditions of the usual form that together mean the same."""
         return [[partition, *sort] for partition in self.partitions for sort in ([[one] for one in self.sorts] or [[]])]
 
 
 def branches_of(
     tree: ConditionNode, terms: Terms, partition: KeyAttribute, sorts: tuple[KeyAttribute, ...]
 ) -> list[Branch] | None:
-    """The alternatives of a condition; None if there are too many."""
+    """Return the alternatives of a condition; None if there are too many."""
     return _spread(tree, terms, partition.name, {attribute.name for attribute in sorts})
 
 
@@ -302,7 +302,7 @@ def _leaf(tree: Test | Function, terms: Terms, partition: str, sorts: set[str]) 
 
 
 def negates(tree: ConditionNode, terms: Terms, attributes: set[str]) -> bool:
-    """Whether a condition says what one of the attributes is not."""
+    """Whether a condition excludes values of one of the attributes."""
     if isinstance(tree, Junction):
         asks = _asks if tree.operator == "NOT" else negates
         return any(asks(part, terms, attributes) for part in tree.conditions)
@@ -317,7 +317,7 @@ def _asks(tree: ConditionNode, terms: Terms, attributes: set[str]) -> bool:
 
 
 def choices(tree: ConditionNode, attribute: str, terms: Terms) -> list[str] | None:
-    """The names of the values that an IN allows an attribute to have; None for other conditions."""
+    """Return the names of the values that an IN allows for an attribute; None for other conditions."""
     if not isinstance(tree, Test) or tree.operator != "IN" or attribute_of(tree.operands[0], terms) != attribute:
         return None
     names = [operand.name for operand in tree.operands[1:] if isinstance(operand, ValueOperand)]
@@ -325,7 +325,7 @@ def choices(tree: ConditionNode, attribute: str, terms: Terms) -> list[str] | No
 
 
 def one_key(tree: ConditionNode, terms: Terms) -> OneKey | None:
-    """A condition that a key can be found by; None for others."""
+    """Return a condition by which a key can be found; None for others."""
     if isinstance(tree, Junction):
         return None
     operator, operands = (tree.name, tree.arguments) if isinstance(tree, Function) else (tree.operator, tree.operands)

@@ -32,7 +32,7 @@ from jobtable.embedded.partiql.syntax import (
 from jobtable.errors import RequestRefused
 
 _DEEPEST = 50
-"""Levels of parentheses, lists and the like. Values may have fewer, and conditions that people write have fewer."""
+"""Most levels of parentheses, lists and the like; values may have fewer."""
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _TYPE_NAMES = {
     **{name: name for name in ("MISSING", "NULL", "BOOLEAN", "BLOB", "STRING", "NUMERIC", "STRUCT", "TUPLE", "LIST")},
@@ -46,12 +46,12 @@ _TYPE_NAMES = {
     "CHARACTER VARYING": "CHARACTER_VARYING",
     "DOUBLE PRECISION": "DOUBLE_PRECISION",
 }
-"""The types that the language has, under their names in messages; only some of them are DynamoDB's."""
+"""The types of the language, with their names in messages; only some of them are DynamoDB's."""
 _OTHER_OPERATORS = frozenset({"*", "/", "%", "||", "LIKE"})
 
 
 class Expressions:
-    """Reads what can stand inside of a statement, from the tokens that are left."""
+    """Reads conditions, sums, values and paths of a statement from the remaining tokens."""
 
     def __init__(self, text: str) -> None:
         self._tokens = tokens_of(text)
@@ -69,7 +69,7 @@ class Expressions:
         return self._tokens[self._at].kind
 
     def next_kind(self) -> str:
-        """The kind of the token behind the next one."""
+        """The kind of the token after the next one."""
         return self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
 
     def take_count(self) -> bool:
@@ -89,7 +89,7 @@ class Expressions:
         return is_next
 
     def expect(self, kind: str) -> str:
-        """Read a token of that kind, and give its text."""
+        """Read a token of that kind, and return its text."""
         token = self.token()
         if token.kind != kind:
             raise unexpected(token)
@@ -102,7 +102,7 @@ class Expressions:
             raise RequestRefused(f"The statement is nested too deeply: it may have {_DEEPEST} levels at most")
 
     def condition(self, role: str | None = None) -> Node:
-        """A condition, or the value of an update: which of them it is shows when it is translated."""
+        """Read a condition, or the value of an update: its translation decides which."""
         outer, self._role = self._role, role or self._role
         node = self._junction("OR")
         self._role = outer
@@ -141,7 +141,7 @@ class Expressions:
             node = Operation("NOT", (compared,), place) if negates else compared
 
     def _compared(self, left: Node) -> Node | None:
-        """The test that the next tokens make of what stands before them, or None."""
+        """Read the test that the next tokens make of what precedes them, or return None."""
         token = self.token()
         if token.kind in _OTHER_OPERATORS:
             raise RequestRefused(f"Unsupported operator in {self._role} Expression. Operator: {token.kind.lower()}")
@@ -194,7 +194,7 @@ class Expressions:
         return name
 
     def sum(self) -> Node:
-        """Operands with + and - between them, or one operand."""
+        """Read operands with + and - between them, or one operand."""
         node = self._operand()
         before = self._depth
         while self.kind() in ("+", "-"):
@@ -282,14 +282,14 @@ class Expressions:
         return Operation(token.kind, (node,), token.place)
 
     def _call(self, token: Token) -> Call:
-        """A function. Names of some are keywords (size, exists): a parenthesis behind a word makes it a call."""
+        """Read a function. Some names are keywords (size, exists): a parenthesis after a word makes it a call."""
         is_word = token.kind == "name" or token.text.upper() == token.kind
         if not is_word or token.kind in OPERATORS or not self.take("("):
             raise no_operand(token)
         return Call(token.text.lower(), self._members(")"), token.place)
 
     def path(self) -> Path:
-        """A path of names and indexes, as an item has it."""
+        """Read a path of names and indexes."""
         self.take("@")
         parts: list[str | int] = [self._filled(self.expect("name"))]
         while True:
@@ -303,7 +303,7 @@ class Expressions:
                 return tuple(parts)
 
     def dotted_name(self) -> str:
-        """The name behind a dot."""
+        """Read the name after a dot."""
         if self.kind() != "name":
             raise malformed("Invalid path dot component")
         return self._filled(self.expect("name"))

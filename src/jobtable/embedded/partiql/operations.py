@@ -78,16 +78,16 @@ class Given:
     parameters: Sequence[AttributeValue]
 
     def terms(self) -> Terms:
-        """Its names and values; RequestRefused if a parameter is missing."""
+        """Return its names and values; RequestRefused if a parameter is missing."""
         return Terms(self.parsed, self.parameters)
 
     def is_read(self) -> bool:
-        """Whether it reads. EXISTS goes together with writes."""
+        """Whether it reads. EXISTS belongs to writes."""
         return isinstance(self.parsed.statement, SelectStatement)
 
 
 def requests_of(request: Request, member: str, most: int, members: Mapping[str, Member]) -> list[Request]:
-    """The statements of a request with their options, or RequestRefused if they are none, too many or not right."""
+    """Return the statements of a request with their options; RequestRefused for an invalid number or form."""
     bodies: list[Any] = request[member]
     path = lower_first(member)
     if not bodies:
@@ -101,18 +101,17 @@ def requests_of(request: Request, member: str, most: int, members: Mapping[str, 
 
 
 def given(number: int, body: Request, parameters: Sequence[AttributeValue]) -> Given:
-    """A statement of a request; RequestRefused if its text is none."""
     return Given(number, body, parse(body["Statement"]), parameters)
 
 
 def short_code(fault: RequestError) -> str:
-    """What a batch, or the reasons of a cancelled transaction, call a fault."""
+    """Return the name of a fault in batches and in the reasons of a cancelled transaction."""
     code = fault.code.removesuffix("Exception")
     return "ValidationError" if code == "Validation" else code
 
 
 def prepare_read(tables: Tables, select: SelectStatement, terms: Terms, otherwise: str) -> Read:
-    """What a SELECT of one item reads; RequestRefused, with the words `otherwise`, if it is another one."""
+    """Prepare a SELECT of one item; RequestRefused with the message `otherwise` for another one."""
     projection = projection_of(select.paths)
     table = table_of(tables, select.source)
     index = index_of(table, select)
@@ -124,7 +123,7 @@ def prepare_read(tables: Tables, select: SelectStatement, terms: Terms, otherwis
 
 
 def read_one(storage: Storage, request: Request, read: Read) -> Response:
-    """What is wanted of the item, as GetItem answers."""
+    """Read the item, and answer as GetItem does."""
     table, position, projection = read
     found = storage.sized(table, position)
     response: Response = {}
@@ -149,7 +148,7 @@ _MEMBERS = {
 
 
 def execute_statement(storage: Storage, request: Request) -> Response:
-    """Read items, or write one, as a statement says."""
+    """Run one statement."""
     check_members(request, _MEMBERS)
     parameters = parameters_of(request)
     parsed = parse(request["Statement"])
@@ -188,7 +187,7 @@ _MAX_STATEMENTS = 25
 _BATCH_MEMBERS = {"Statements": Member(list, required=True), "ReturnConsumedCapacity": CAPACITY}
 _STATEMENT_MEMBERS = {**MEMBERS, "ConsistentRead": OPTIONAL_BOOLEAN}
 _FAULTS = (RequestRefused, TableNotFound, ConditionalCheckFailed)
-"""What a single statement can be refused with."""
+"""The faults that refuse a single statement."""
 
 _NO_KEY_IN_BATCH = "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
 
@@ -196,7 +195,7 @@ _Prepared: TypeAlias = tuple[Given, Read | Write]
 
 
 def batch_execute_statement(storage: Storage, request: Request) -> Response:
-    """Up to 25 reads of single items or 25 writes, with an answer or an error for each."""
+    """Run up to 25 reads of single items or 25 writes, with an answer or an error for each."""
     check_members(request, _BATCH_MEMBERS)
     bodies = requests_of(request, "Statements", _MAX_STATEMENTS, _STATEMENT_MEMBERS)
     parsed = [_given_or_fault(number, body) for number, body in enumerate(bodies)]
@@ -279,7 +278,7 @@ _NO_KEY_IN_TRANSACTION = "Select statements within ExecuteTransaction must speci
 
 
 def execute_transaction(storage: Storage, request: Request) -> Response:
-    """Up to 100 reads of single items as they were at one moment, or up to 100 writes and checks, atomically."""
+    """Read up to 100 single items at one moment, or run up to 100 writes and checks, atomically."""
     check_members(request, _TRANSACTION_MEMBERS)
     bodies = requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
     parameters = [parameters_of(body) for body in bodies]
@@ -332,7 +331,7 @@ def _prepared_in_transaction(tables: Tables, one: Given) -> Read | Write:
 
 
 def _in_place(one: Given) -> Callable[[Tables, Request], Read | Write]:
-    """The preparation of a statement, whose faults say where it stands; those of its key cancel the transaction."""
+    """Return the preparation of a statement, whose faults name its place; those of its key cancel the transaction."""
 
     def prepared(tables: Tables, request: Request) -> Read | Write:
         try:
@@ -346,19 +345,19 @@ def _in_place(one: Given) -> Callable[[Tables, Request], Read | Write]:
 
 
 def _placed(number: int, refused: RequestRefused) -> RequestRefused:
-    """The fault of a statement, which says where that stands."""
+    """Return the fault of a statement with its place."""
     fault = in_words_of("ExecuteTransaction", refused)
     return RequestRefused(f"Validation failed in TransactStatements[{number}]: {fault.message}", code=fault.code)
 
 
 def _text_of(statements: list[Given]) -> bytes:
-    """What two requests with one token must have in common."""
+    """Return what two requests with one token must have in common."""
     said = [(one.request["Statement"], one.request.get("Parameters")) for one in statements]
     return json.dumps(said, sort_keys=True).encode()
 
 
 def _in_words_of(statements: list[Given], cancellation: TransactionCanceled) -> TransactionCanceled:
-    """The cancellation, in which an INSERT fails because there is an item, not because of a condition."""
+    """Return the cancellation with the reason of a failed INSERT: an existing item, not a condition."""
     reasons: list[dict[str, Any]] = []
     for one, reason in zip(statements, cancellation.details["CancellationReasons"], strict=True):
         is_insert = isinstance(one.parsed.statement, InsertStatement) and reason["Code"] == "ConditionalCheckFailed"

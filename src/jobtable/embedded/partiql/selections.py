@@ -50,17 +50,17 @@ _WHOLE: Range = (b"", None)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a SELECT reads: the ranges of a source, one after the other, and what is wanted of their items."""
+    """What a SELECT reads: ranges of a table or index, one after the other, and the paths that it wants."""
 
     source: ReadTarget
     ranges: list[Range]
     is_reverse: bool
     has_whole_keys: bool
-    """Whether each range is the place of one item."""
+    """Whether each range is the position of one item."""
     paths: tuple[Path, ...]
 
     def row(self, item: Item) -> Item:
-        """What is wanted of an item: each path under its last name, or all of it."""
+        """Return the wanted part of an item: each path under its last name, or all of it."""
         if not self.paths:
             return item
         found = ((name_of(path), value_at(item, path)) for path in self.paths)
@@ -68,7 +68,7 @@ class Plan:
 
 
 def plan_of(storage: Storage, select: SelectStatement, terms: Terms, request: Request) -> Plan:
-    """How a SELECT is answered, or RequestRefused."""
+    """Plan how to answer a SELECT, or raise RequestRefused."""
     projection = projection_of(select.paths)
     tree = None if select.where is None else condition_tree(select.where, terms)
     source = _target_of(storage, select, projection, request)
@@ -106,7 +106,7 @@ def _target_of(
 
 
 def index_of(table: TableSchema, select: SelectStatement) -> IndexSchema | None:
-    """The index that a SELECT names; RequestRefused if there is none of that name, or if it cannot be read so."""
+    """Return the index that a SELECT names; RequestRefused if it does not exist or cannot be read so."""
     if select.source.index is None:
         index = None
     elif select.source.index in table.indexes:
@@ -124,7 +124,7 @@ def index_of(table: TableSchema, select: SelectStatement) -> IndexSchema | None:
 
 
 def projection_of(paths: tuple[Path, ...]) -> Projection | None:
-    """The attributes that are read for these paths; None for all. RequestRefused if two of them meet."""
+    """Return the attributes to read for these paths; None for all. RequestRefused if two of them overlap."""
     if not paths:
         return None
     names = [name_of(path) for path in paths]
@@ -140,13 +140,13 @@ def projection_of(paths: tuple[Path, ...]) -> Projection | None:
 
 
 def name_of(path: Path) -> str:
-    """What an answer calls the value at a path: its last name, with the indexes behind it."""
+    """Return the name of the value at a path in answers: its last name with the indexes after it."""
     last = max(number for number, part in enumerate(path) if isinstance(part, str))
     return str(path[last]) + "".join(f"[{index}]" for index in path[last + 1 :])
 
 
 def _directions(select: SelectStatement, keys: _Keys | None, attributes: tuple[KeyAttribute, ...]) -> dict[str, bool]:
-    """Whether each attribute that ORDER BY names is wanted from the last to the first."""
+    """Return, for each attribute that ORDER BY names, whether its order is descending."""
     if not select.order:
         return {}
     if select.where is None:
@@ -172,9 +172,9 @@ def _ordered(key: OrderKey, names: set[str]) -> str:
 
 
 class _Keys:
-    """The partitions that a condition is about, and the part of each that it reads.
+    """The partitions that a condition names, and the part of each that is read.
 
-    The whole condition is checked for every item that is read, so what is read may be more than what is wanted.
+    The whole condition is checked for every item that is read, so more may be read than is wanted.
     """
 
     def __init__(
@@ -185,13 +185,13 @@ class _Keys:
         self._sort = sort
         self._branches = branches
         self.are_whole = are_whole
-        """Whether each of them is the key of one item."""
+        """Whether each is the key of one item."""
 
     @classmethod
     def of(
         cls, tree: ConditionNode, terms: Terms, partition: KeyAttribute, sorts: tuple[KeyAttribute, ...]
     ) -> _Keys | None:
-        """Those of a condition; None if it allows items of any partition."""
+        """Return those of a condition; None if it allows items of any partition."""
         names = _values_of(tree, partition, terms)
         if names is None:
             return None
@@ -203,7 +203,7 @@ class _Keys:
         return cls(terms, names, said, branches, are_whole=not sorts or (said is not None and said.operator == "="))
 
     def ranges(self, source: ReadTarget) -> list[Range]:
-        """Where the items stand, each partition once, in the order of their keys."""
+        """Return the ranges to read, each partition once, in the order of their keys."""
         (partition, *_), _ = source.key_attributes()
         values = self._terms.values
         found: dict[bytes, Range] = {}
@@ -213,7 +213,7 @@ class _Keys:
         return [found[place] for place in sorted(found)]
 
     def refuse_overlaps(self, source: ReadTarget) -> None:
-        """RequestRefused if alternatives of the condition read one and the same part of a partition."""
+        """Raise RequestRefused if alternatives of the condition read the same part of a partition."""
         ends = b""
         for start, end in sorted(self._places(source)):
             if start < ends:
@@ -228,7 +228,7 @@ class _Keys:
                     yield max(starts), min(ends)
 
     def check_projected_filters(self, source: ReadTarget) -> None:
-        """RequestRefused if every alternative looks at what an index does not hold: the last partition's is told."""
+        """Raise RequestRefused if every alternative filters by attributes that an index lacks: the last is reported."""
         held = source.projected_names()
         if held is None or source.index is None:
             return
@@ -243,7 +243,7 @@ class _Keys:
         raise not_projected_filter(source.index, _in_hash_order(missing[max(missing)]))
 
     def _only_partition(self, branch: Branch) -> AttributeValue | None:
-        """The value that an alternative says the partition key to have; None if it says none, or two."""
+        """Return the value of the partition key in an alternative; None without one, or with two."""
         values = [self._terms.values[one.operands[0]] for one in branch.partitions]
         return values[0] if values and all(value == values[0] for value in values) else None
 
@@ -255,7 +255,7 @@ class _Keys:
 
 
 def _in_hash_order(names: Iterable[str]) -> list[str]:
-    """The names in the order in which the service tells them: that of a set of Java's."""
+    """Return the names in the service's order: that of a Java set."""
     found = dict.fromkeys(names)
     places = 16
     while len(found) > places * 3 // 4:
@@ -277,7 +277,7 @@ def _check_types(attribute: KeyAttribute, names: Iterable[str], terms: Terms) ->
 
 
 def _values_of(tree: ConditionNode, attribute: KeyAttribute, terms: Terms) -> list[str] | None:
-    """The names of the values that an attribute can have where a condition holds; None if it can have any."""
+    """Return the names of the values that an attribute can have if a condition holds; None if any."""
     if isinstance(tree, Junction):
         if tree.operator == "NOT":
             return None
@@ -295,7 +295,7 @@ def _values_of(tree: ConditionNode, attribute: KeyAttribute, terms: Terms) -> li
 
 
 def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> OneKey | None:
-    """What the condition says of the sort attribute: an equality, or else the first of the ranges."""
+    """Return the condition on the sort attribute: an equality, or else the first of the ranges."""
     said = [one for part in conjuncts(tree) if (one := one_key(part, terms)) and one.attribute == sort.name]
     chosen = next((one for one in said if one.operator == "="), next(iter(said), None))
     if chosen is not None:
@@ -304,18 +304,18 @@ def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> On
 
 
 _MOST_OF_PARTITIONS = 10
-"""Items of a page that reads several partitions."""
+"""Most items on a page that reads several partitions."""
 _INVALID = "Invalid NextToken"
 
 
 @dataclass(slots=True)
 class _Progress:
-    """Where a SELECT has come to, and what it has read on this page."""
+    """The progress of a SELECT, and what it has read on this page."""
 
     at: int
-    """The number of the range that comes next."""
+    """The number of the next range."""
     after: Item | None
-    """The key in it behind which reading goes on."""
+    """The key in it after which reading continues."""
     items: list[Any] = field(default_factory=list)
     units: Units = field(default_factory=Units)
     scanned: int = 0
@@ -323,7 +323,7 @@ class _Progress:
 
 
 def read(storage: Storage, request: Request, plan: Plan) -> Response:
-    """The next page of a SELECT: at most as many items are looked at as Limit says, and at most 1 MB of them."""
+    """Return the next page of a SELECT: at most Limit items and 1 MB are read."""
     progress = _start(request, plan)
     limit: int | None = request.get("Limit")
     if len(plan.ranges) > 1:
@@ -378,7 +378,7 @@ def _answer(request: Request, plan: Plan, progress: _Progress, last: Item | None
 
 
 def _start(request: Request, plan: Plan) -> _Progress:
-    """Where the token of the last page says that this one begins; RequestRefused if no such page can have ended so."""
+    """Return the start that the token of the last page names; RequestRefused if no such page can have ended there."""
     token = request.get("NextToken")
     if token is None:
         return _Progress(0, None)
@@ -407,6 +407,6 @@ def _check_start(plan: Plan, at: int, after: object) -> None:
 
 
 def _fingerprint(request: Request) -> bytes:
-    """What a token is bound to: the statement and its parameters."""
+    """Hash the statement and its parameters, to which a token is bound."""
     bound = [request["Statement"], request.get("Parameters")]
     return hashlib.sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).digest()

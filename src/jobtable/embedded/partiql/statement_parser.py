@@ -49,7 +49,6 @@ _DEFINITIONS = {"CREATE": "CreateTable", "DROP": "DropTable"}
 
 
 def parse(text: str) -> Parsed:
-    """The tree of a statement, or RequestRefused."""
     return _known(text) if is_short((), text) else _parsed(text)
 
 
@@ -110,7 +109,7 @@ class _Parser(Expressions):
         return SelectStatement(paths, source, where, order, fault)
 
     def _group(self) -> str | None:
-        """The clauses of groups, of which there are none: how messages call the first one."""
+        """Read the clauses of groups, which are not supported: return the name of the first one in messages."""
         is_grouped = self.take("GROUP")
         if is_grouped:
             self.expect("BY")
@@ -121,7 +120,7 @@ class _Parser(Expressions):
         return "GROUP BY" if is_grouped else having
 
     def _clause(self, keyword: str) -> str | None:
-        """A clause of one expression, at whose place it is refused."""
+        """Read a clause of one expression, and return its name and place."""
         return f"{keyword} at {self.condition().place}" if self.take(keyword) else None
 
     def _refuse_definition(self) -> NoReturn:
@@ -137,7 +136,7 @@ class _Parser(Expressions):
             raise malformed("Unexpected token after expression")
 
     def _projection(self) -> tuple[str | None, tuple[Path, ...]]:
-        """What is wrong with what is wanted, which is told once the table is known; and the paths."""
+        """Read the fault of the projection, which is reported once the table is known, and the paths."""
         if self.kind() == "DISTINCT":
             raise RequestRefused("Unsupported token in expression: DISTINCT")
         if self.kind() in ("VALUE", "PIVOT"):
@@ -235,7 +234,7 @@ class _Parser(Expressions):
         return _RETURNED[which.upper(), when.upper()]
 
     def _source(self, *, is_expression: bool = False, takes_alias: bool = False) -> TableReference:
-        """A table or index. Where any expression could stand, other things are told from malformed ones."""
+        """Read a table or index. Where any expression is allowed, other ones have errors of their own."""
         if not is_expression and self.kind() != "name":
             raise malformed("Expected identifier for simple path")
         if self.kind() not in ("name", "("):

@@ -55,7 +55,7 @@ _SETS = frozenset({"SS", "NS", "BS"})
 
 
 def update_program(changes: tuple[Assignment | Removal, ...], terms: Terms) -> tuple[UpdateProgram, Update]:
-    """What the changes do to an item, or RequestRefused."""
+    """Return the update that the changes make, or raise RequestRefused."""
     # Here DynamoDB goes through the changes from the first to the last, in UpdateExpression the other way round.
     node = UpdateNode(tuple(_action(change, terms) for change in changes)[::-1], None)
     try:
@@ -132,17 +132,17 @@ _NO_KEY = "Where clause does not contain a mandatory equality on all key attribu
 
 
 def duplicate_key() -> DuplicateItem:
-    """The error for an INSERT that found an item under its key."""
+    """Return the error for an INSERT that found an item with its key."""
     return DuplicateItem("Duplicate primary key exists in table")
 
 
 def returned_by(statement: Statement) -> Returned | None:
-    """What a statement wants to get back."""
+    """Return what a statement wants back."""
     return statement.returned if isinstance(statement, (UpdateStatement, DeleteStatement)) else None
 
 
 def table_of(tables: Tables, source: TableReference) -> TableSchema:
-    """The table that a statement names, or RequestRefused if that is no name; TableNotFound if there is none."""
+    """Return the table of a statement; RequestRefused for an invalid name, TableNotFound for a missing table."""
     if name_faults(source.table):
         raise RequestRefused(
             "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."
@@ -156,7 +156,7 @@ def prepare_write(
     terms: Terms,
     request: Request,
 ) -> Write:
-    """The write that a statement asks for, or RequestRefused. `request` says what is wanted if it may not happen."""
+    """Return the write of a statement, or raise RequestRefused. `request` says if a failure returns the item."""
     match statement:
         case InsertStatement():
             return _insert(tables, statement, terms, request)
@@ -196,7 +196,7 @@ def _update(tables: Tables, statement: UpdateStatement, terms: Terms, request: R
 
 
 def _delete(tables: Tables, statement: DeleteStatement, terms: Terms, request: Request) -> Write:
-    """A condition that does not hold refuses the deletion of an item, but not that of nothing."""
+    """A false condition refuses the deletion of an item, but not that of a missing one."""
     if statement.returned not in (None, "ALL_OLD"):
         which, when = statement.returned.replace("UPDATED", "MODIFIED").split("_")
         raise RequestRefused(
@@ -233,7 +233,7 @@ def _keyed(
 
 
 def _partition(table: TableSchema, terms: Terms) -> Operand:
-    """The attribute that every item of the table has."""
+    """Return the attribute that every item of the table has."""
     partition: PathOperand = terms.reference((table.partition.name,))
     return partition
 
@@ -244,7 +244,7 @@ def _refuse_index(source: TableReference) -> None:
 
 
 def find_single_key(table: TableSchema, where: Node | None, terms: Terms) -> tuple[Item, ConditionNode | None] | None:
-    """The key that a SELECT says by equality, and what it says besides; None if it says no whole key, or several."""
+    """Return the key that a SELECT gives by equality, and its other conditions; None without one whole key."""
     if where is None:
         return None
     key, rest, others = _equalities(table, condition_tree(where, terms), terms)
@@ -255,7 +255,7 @@ def find_single_key(table: TableSchema, where: Node | None, terms: Terms) -> tup
 
 
 def _single_key(table: TableSchema, tree: ConditionNode | None, terms: Terms) -> tuple[Item, ConditionNode | None]:
-    """The same for the condition of a write; RequestRefused if it says no whole key, or several."""
+    """Return the same for the condition of a write; RequestRefused without one whole key."""
     key, rest, others = ({}, [], []) if tree is None else _equalities(table, tree, terms)
     if others:
         raise RequestRefused(
@@ -272,7 +272,7 @@ def _single_key(table: TableSchema, tree: ConditionNode | None, terms: Terms) ->
 
 
 def _equalities(table: TableSchema, tree: ConditionNode, terms: Terms) -> tuple[Item, list[ConditionNode], list[str]]:
-    """The key attributes that a condition says by equality, what it says besides, and those with a second value."""
+    """Return the key attributes given by equality, the other conditions, and the attributes with a second value."""
     found: Item = {}
     rest: list[ConditionNode] = []
     others: list[str] = []
@@ -293,5 +293,5 @@ def _check_key_types(table: TableSchema, key: Item) -> None:
 
 
 def key_type_mismatch(name: str) -> SchemaMismatch:
-    """The error for a key attribute with a value of another type."""
+    """Return the error for a key attribute with a value of another type."""
     return SchemaMismatch(f"Key attribute's data type should match its data type in table's schema: Key {name}")

@@ -29,13 +29,13 @@ KEYWORDS = frozenset(
     varchar varying view when whenever where with work write zone
     """.upper().split()
 )
-"""Words that are no names unless they are quoted."""
+"""Words that are not names unless they are quoted."""
 
 OPERATORS = frozenset(
     {"AND", "OR", "NOT", "IS", "IN", "LIKE", "BETWEEN", "UNION", "EXCEPT", "INTERSECT"}
     | {"=", "<>", "<", "<=", ">", ">=", "/", "%", "||"}
 )
-"""What stands between operands, or before one."""
+"""Tokens between operands, or before one."""
 _LARGEST_EXPONENT = 2**31 - 1
 
 _TOKEN = re.compile(
@@ -55,7 +55,7 @@ _TOKEN = re.compile(
 
 
 class Place(NamedTuple):
-    """Where something stands in a statement, and how long it is."""
+    """The place of something in a statement, and its length."""
 
     line: int
     column: int
@@ -70,12 +70,12 @@ class Token(NamedTuple):
 
     kind: str
     text: str
-    """A name or string without its quotes, else the text as it is."""
+    """A name or string without its quotes, else the text."""
     place: Place
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a statement, with one of kind "end" behind them; RequestRefused if some of the text is none."""
+    """Return the tokens of a statement, ended by one of kind "end", or raise RequestRefused."""
     tokens: list[Token] = []
     line, line_start, seen = 1, 0, 0
     for match in _TOKEN.finditer(text):
@@ -114,12 +114,12 @@ def _has_exponent_in_range(number: str) -> bool:
 
 
 def malformed(reason: str) -> RequestRefused:
-    """The error for a text that is no statement."""
+    """Return the error for a malformed statement."""
     return RequestRefused(f"Statement wasn't well formed, can't be processed: {reason}")
 
 
 def unexpected(token: Token) -> RequestRefused:
-    """The error for a token where another one has to stand."""
+    """Return the error for an unexpected token."""
     if token.kind == "end":
         return malformed("Unexpected end of the statement")
     if token.kind == token.text.upper() and token.kind in KEYWORDS:
@@ -128,14 +128,14 @@ def unexpected(token: Token) -> RequestRefused:
 
 
 def no_operand(token: Token) -> RequestRefused:
-    """The error for a token that no operand begins with."""
+    """Return the error for a token that does not start an operand."""
     if token.kind in OPERATORS:
         return malformed("Unexpected operator")
     return malformed("Unexpected keyword" if token.kind in KEYWORDS else "Unexpected term")
 
 
 Returned: TypeAlias = Literal["ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"]
-"""What RETURNING asks for, under the names that ReturnValues has for it."""
+"""What RETURNING asks for, as ReturnValues names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """MISSING, which only IS can ask for."""
+    """MISSING, which only IS can test."""
 
     place: Place
 
@@ -164,7 +164,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What stands at a path of the item."""
+    """The value at a path of the item."""
 
     path: Path
     place: Place
@@ -205,9 +205,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operator with its operands: AND and OR have two or more of them, NOT has one, the others as they are written.
+    """An operator with its operands: AND and OR have two or more, NOT has one, the others as written.
 
-    IN has what is looked for and then the choices. "IS STRING" and the like have one operand.
+    IN has the searched value and then the choices. "IS STRING" and the like have one operand.
     """
 
     operator: str
@@ -243,7 +243,7 @@ class SelectStatement:
     where: Node | None
     order: tuple[OrderKey, ...]
     fault: str | None
-    """What is wrong with what is wanted, which is told once the table is known."""
+    """A fault of the projection, which is reported once the table is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,14 +300,14 @@ Statement: TypeAlias = SelectStatement | ExistsStatement | InsertStatement | Upd
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement, and how many question marks it has."""
+    """A statement, and its number of question marks."""
 
     statement: Statement
     parameters: int
 
 
 def shown(node: Node) -> str:
-    """What messages call a node that cannot stand where it stands."""
+    """Return the name of a misplaced node in messages."""
     match node:
         case Operation(operator):
             return operator.partition(" ")[0].lower()

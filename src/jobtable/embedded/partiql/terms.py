@@ -1,4 +1,4 @@
-"""The names and values of one statement, as those of expressions: nothing of its text goes any further.
+"""The names and values of one statement, as placeholders of expressions: none of its text goes any further.
 
 Every name of a path becomes a #placeholder and every value a :placeholder, as if a request had sent them so.
 """
@@ -28,15 +28,15 @@ _NEGATIVE_ZERO = "Negative zero decimal is not supported"
 
 
 def parameters_of(request: Request) -> list[AttributeValue]:
-    """The parameters of a statement in their canonical form, or RequestRefused; they are looked at before its text."""
+    """Return the valid parameters of a statement, which are checked before its text, or raise RequestRefused."""
     return [validate_deep_value(one) for one in request.get("Parameters") or ()]
 
 
 class Terms:
-    """What the conditions, changes and values of one statement refer to."""
+    """The names and values that the conditions and changes of one statement use."""
 
     def __init__(self, parsed: Parsed, parameters: Sequence[AttributeValue]) -> None:
-        """RequestRefused if there are fewer parameters than question marks."""
+        """Raise RequestRefused if there are fewer parameters than question marks."""
         self._parameters = parameters
         if len(parameters) < parsed.parameters:
             raise RequestRefused("Number of parameters in request and statement don't match.")
@@ -46,7 +46,7 @@ class Terms:
         self.values_size = 0
 
     def path(self, path: Path) -> Path:
-        """A path with placeholders for its names."""
+        """Return a path with placeholders for its names."""
         return tuple(self._name(part) if isinstance(part, str) else part for part in path)
 
     def _name(self, name: str) -> str:
@@ -57,11 +57,10 @@ class Terms:
         return placeholder
 
     def reference(self, path: Path) -> PathOperand:
-        """A path as an operand."""
         return PathOperand(self.path(path))
 
     def operand(self, node: Node) -> ValueOperand:
-        """A value as an operand, or RequestRefused if the node is none."""
+        """Return a value as an operand, or raise RequestRefused if the node is not a value."""
         value, size = measure_deep_value(self.value(node))
         self.values_size += size
         name = f":{len(self.values)}"
@@ -69,7 +68,7 @@ class Terms:
         return ValueOperand(name)
 
     def item(self, node: Node) -> Item:
-        """The item that an INSERT writes, whose values are not validated yet."""
+        """Return the item that an INSERT writes, not yet validated."""
         if not isinstance(node, TupleOf):
             raise RequestRefused(
                 "Unsupported format in item expression. Please use struct format {...} to express item values for"
@@ -78,7 +77,7 @@ class Terms:
         return {name: self.value(value) for name, value in _named(node, "root", is_item=True).items()}
 
     def value(self, node: Node) -> AttributeValue:
-        """The value that a node stands for: a parameter, or what is written out."""
+        """Return the value of a node: a parameter, or a literal."""
         if isinstance(node, Parameter):
             return self._parameters[node.number]
         value = _written(node, "root")
@@ -117,7 +116,7 @@ def _number(text: str, key: str) -> str:
 
 
 def _is_negative_zero(number: str) -> bool:
-    """Whether a number is a zero with a sign, which a whole number has none of."""
+    """Whether a number is a zero with a sign; whole numbers lose it."""
     return number.startswith("-") and not number[1:].isdigit() and canonical_number(number) == "0"
 
 

@@ -1,6 +1,6 @@
 """HTTP/1.1 on one connection: requests in, responses out, with limits on size and time.
 
-Only what DynamoDB's clients use is understood: bodies with a length or in chunks, keep-alive, `Expect: 100-continue`.
+Only what DynamoDB's clients use is supported: bodies with a length or in chunks, keep-alive, `Expect: 100-continue`.
 The standard library's server spends most of its time in an e-mail parser; this reader is some ten times faster.
 """
 
@@ -34,7 +34,7 @@ _REASONS = {
 
 
 class HttpError(Exception):
-    """The bytes of a connection cannot be understood as requests any further; it is answered once and closed."""
+    """The bytes of a connection are not HTTP; it is answered once and closed."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -52,11 +52,11 @@ class Timeouts:
     request: float = 30.0
     """From the first byte of a request to its last."""
     response: float = 30.0
-    """Until a response is taken."""
+    """Until the client has taken a response."""
     spare: float = 1.0
-    """Without a byte, where all connections are in use: then it is cut for somebody else."""
+    """Without a byte while all connections are in use: then it is closed for another client."""
     place: float = 10.0
-    """Until another connection ends, where there are as many as there may be."""
+    """Until another connection ends while all are in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class HttpResponse:
 
 
 class HttpConnection:
-    """The two directions of one client's socket. Used by one thread; others may only look at it and shut it."""
+    """The two directions of one client's socket. One thread uses it; others may only look at it and shut it down."""
 
     def __init__(self, client: socket.socket, timeouts: Timeouts) -> None:
         self._socket = client
@@ -88,10 +88,10 @@ class HttpConnection:
         self._buffer = bytearray()
         self._deadline: float | None = None
         self.silent_since: float | None = None
-        """Since when a request, or the rest of one, is waited for; None while one is answered."""
+        """When it began to wait for a request, or the rest of one; None while one is answered."""
 
     def next_request(self) -> HttpRequest | None:
-        """Wait for a whole request; None when the client is gone or idle too long. HttpError ends the connection."""
+        """Wait for a whole request; None if the client has left or was idle too long. HttpError ends the connection."""
         head = self._read_head()
         if head is None:
             return None
@@ -103,7 +103,7 @@ class HttpConnection:
         return HttpRequest(method, target, headers, body, keep_alive)
 
     def send(self, response: HttpResponse, keep_alive: bool, *, has_body: bool = True) -> None:
-        """Send a whole response, or raise OSError. An answer to HEAD has the headers of a body that it has not."""
+        """Send a whole response, or raise OSError. An answer to HEAD has the headers of its missing body."""
         lines = [f"HTTP/1.1 {response.status} {_REASONS[response.status]}"]
         lines += [f"{name}: {value}" for name, value in response.headers]
         lines += ("Server: Server", f"Date: {_http_date()}")  # The name is DynamoDB's.
@@ -114,16 +114,15 @@ class HttpConnection:
         self._socket.sendall(head.encode("latin-1") + (response.body if has_body else b""))
 
     def shut(self, how: int) -> None:
-        """Let nothing more through, in one direction or in both; from any thread, and whoever waits there goes on."""
+        """Shut down one direction or both; from any thread. Whoever waits there continues."""
         with contextlib.suppress(OSError):  # The client may have gone in between.
             self._socket.shutdown(how)
 
     def close(self) -> None:
-        """Give the socket back."""
         self._socket.close()
 
     def drain(self, seconds: float = 2.0) -> None:
-        """Read away what the client still sends, so that it sees the last answer and not a reset connection."""
+        """Discard what the client still sends, so that it sees the last answer and not a reset connection."""
         deadline = time.monotonic() + seconds
         try:
             self._socket.shutdown(socket.SHUT_WR)
@@ -198,7 +197,7 @@ class HttpConnection:
             raise HttpError(400, "InvalidRequest", "The request ends before its body does")
 
     def _receive(self) -> bool:
-        """Read what is there. False: the client is gone, or idle between two requests for too long."""
+        """Receive bytes. False: the client has left, or was idle between two requests for too long."""
         self.silent_since = time.monotonic()
         if self._deadline is None:
             self._socket.settimeout(self._timeouts.idle)
@@ -219,7 +218,7 @@ class HttpConnection:
 
 
 def _checked_length(digits: str | bytes, base: int, before: int = 0) -> int:
-    """A number of bytes that follow `before` others; HttpError if they are too many together."""
+    """Return a number of bytes that follow `before` others; HttpError if they are too many together."""
     length = int(digits, base) if len(digits) <= _MOST_DIGITS else MAX_BODY_BYTES + 1
     if before + length > MAX_BODY_BYTES:
         message = f"The request body exceeds {MAX_BODY_BYTES} bytes"
@@ -257,7 +256,7 @@ _date: tuple[int, str] = (0, "")
 
 
 def _http_date() -> str:
-    """The time for the Date header, written out once a second."""
+    """Format the time for the Date header, once a second."""
     global _date  # noqa: PLW0603 - a cache of one value; a race between threads only writes it twice
     second = int(time.time())
     if _date[0] != second:

@@ -1,7 +1,7 @@
 """The listening socket and a thread for every connection.
 
-Some clients open a connection for each of thousands of requests at once. Those over the bound wait for a place: a
-connection whose client is silent is closed for them, and the others are after their next answer.
+Some clients open a connection for each of thousands of requests at once. Those above the limit wait: connections of
+silent clients are closed for them, and the others after their next answer.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from jobtable.embedded.server.protocol import http_error_response
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.1
-"""How often those that wait for a place look for a connection that is not used any more."""
+"""How often a waiting client looks for an unused connection."""
 
 MOST_CONNECTIONS = 512
 MOST_FILES = 4 * MOST_CONNECTIONS
-"""A connection is a file to the system, and who reads for it has the database open, its log and their locks."""
+"""A connection is a file, and its reader has the database, its log and their locks open."""
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -41,7 +41,7 @@ class Server:
         max_connections: int = MOST_CONNECTIONS,
         timeouts: Timeouts | None = None,
     ) -> None:
-        """Raise OSError if the address cannot be listened on. Port 0 takes a free one."""
+        """Raise OSError if it cannot listen on the address. Port 0 takes a free one."""
         self._respond = respond
         self._timeouts = timeouts or Timeouts()
         self._max_connections = max_connections
@@ -54,23 +54,23 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
-        """The host and the port that are listened on."""
+        """The host and the port of the listening socket."""
         host, port = self._listening.getsockname()[:2]
         return str(host), int(port)
 
     @property
     def url(self) -> str:
-        """What clients take as their endpoint."""
+        """The endpoint for clients."""
         host, port = self.address
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{port}"
 
     def start(self) -> None:
-        """Take connections from now on."""
+        """Accept connections from now on."""
         self._accepting.start()
 
     def close(self, grace_seconds: float = 10.0) -> None:
-        """Take no more connections, let requests that have arrived be answered, then cut what is left."""
+        """Accept no more connections, let received requests be answered, then close the rest."""
         deadline = time.monotonic() + grace_seconds
         with self._lock:
             already_stopping, self._stopping = self._stopping, True
@@ -133,7 +133,7 @@ class Server:
             _refuse(client, str(error))
 
     def _wait_for_place(self) -> bool:
-        """Whether one more connection may be served, if need be when another one has ended. The lock is held."""
+        """Wait until one more connection may be served, and return whether it may. The lock is held."""
         deadline = time.monotonic() + self._timeouts.place
         self._is_full = len(self._connections) >= self._max_connections
         while len(self._connections) >= self._max_connections:
@@ -144,7 +144,7 @@ class Server:
         return True
 
     def _cut_most_silent(self) -> None:
-        """End the connection whose client has sent nothing for the longest time, unless that is too short."""
+        """Close the connection that has been silent for the longest time, unless that is too short."""
         silent = {each: since for each in self._connections if (since := each.silent_since) is not None}
         longest = min(silent, key=silent.__getitem__, default=None)
         if longest is not None and time.monotonic() - silent[longest] >= self._timeouts.spare:
@@ -162,7 +162,7 @@ class Server:
             connection.close()
 
     def _serve_one(self, connection: HttpConnection) -> bool:
-        """Answer one request; False when no other will follow."""
+        """Answer one request; False if no other will follow."""
         try:
             request = connection.next_request()
         except HttpError as error:
@@ -191,7 +191,7 @@ def _listening_socket(host: str, port: int) -> socket.socket:
 
 
 def _refuse(client: socket.socket, reason: str) -> None:
-    """Answer 503, which clients try again, without a thread: the few bytes fit into the socket's buffer."""
+    """Answer 503, after which clients try again, without a thread: the few bytes fit into the socket's buffer."""
     with client, contextlib.suppress(OSError):
         connection = HttpConnection(client, Timeouts(response=0.1))
         connection.send(http_error_response(HttpError(503, "ServiceUnavailable", reason)), keep_alive=False)

@@ -1,7 +1,7 @@
 """DynamoDB's JSON 1.0 protocol: an HTTP request becomes one call of a backend, its outcome an HTTP response.
 
-Bodies may be compressed, and pages of other sites (CORS) may do whatever they ask for, as DynamoDB says. That is safe
-only where requests must be signed: a page has no key but one that it was given.
+Bodies may be compressed. Pages of other sites (CORS) may do anything, as in DynamoDB, but only if requests must be
+signed: a page has no key unless somebody gave it one.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from jobtable.errors import JobtableError, RequestError, request_error
 from jobtable.store.backend import Backend, Request
 
 LEAST_PACKED_BYTES = 4096
-"""Shorter answers are sent as they are, whatever the client accepts."""
+"""Shorter answers are not compressed."""
 _LEVEL = 1
-"""Most clients are on this machine, where time is dearer than bytes."""
+"""Most clients are on this machine, where time costs more than bytes."""
 _GZIP_FORMAT = zlib.MAX_WBITS | 16
 _GZIP_BEGINNING = b"\x1f\x8b"
 _PIECE_BYTES = 4096
-"""As much is copied again where one text ends and another begins."""
+"""As much is copied again between one compressed text and the next."""
 _WEIGHT = re.compile(r";\s*q\s*=\s*(-?\d+(?:\.\d*)?)\s*(?:;|$)")
 
 
 def unpacked_body(request: HttpRequest) -> bytes:
-    """The body of a request as it was before the client packed it.
+    """Return the decompressed body of a request, or raise.
 
-    What cannot be unpacked is refused. The service answers it with status 500, on which clients send the same again.
+    The service answers an invalid one with status 500, after which clients send the same again.
     """
     encoding = request.headers.get("content-encoding", "identity").lower()
     if encoding == "identity":
@@ -60,7 +60,7 @@ def unpacked_body(request: HttpRequest) -> bytes:
 
 
 def _unzipped(packed: bytes) -> bytes:
-    """What one or more texts in gzip's format hold; what follows them is passed over, as by the service."""
+    """Decompress one or more gzip texts; like the service, ignore what follows them."""
     body, at = bytearray(), 0
     while at == 0 or packed.startswith(_GZIP_BEGINNING, at):
         unpacking = zlib.decompressobj(_GZIP_FORMAT)
@@ -90,7 +90,7 @@ _UNPACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": _unzipped, "deflate":
 
 @lru_cache(maxsize=16)
 def packing_for(accepted: str) -> str | None:
-    """The encoding that a client likes best, of those it accepts and that are known here; the first of equals."""
+    """Return the encoding that the client prefers among the supported ones; the first of equals."""
     weights: dict[str, float] = {}
     for entry in accepted.lower().split(","):
         name = entry.partition(";")[0].strip()
@@ -107,7 +107,7 @@ def _weight(entry: str) -> float:
 
 
 def packed(body: bytes, encoding: str) -> bytes:
-    """The bytes of an answer in an encoding that packing_for found."""
+    """Compress an answer in an encoding of packing_for."""
     return _PACKERS[encoding](body)
 
 
@@ -122,12 +122,12 @@ _EXPOSED = "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn
 
 
 def is_question(request: HttpRequest) -> bool:
-    """Whether a browser asks, before it sends a page's request, whether it may."""
+    """Whether a browser asks if it may send a page's request."""
     return request.method == "OPTIONS" and "origin" in request.headers
 
 
 def with_allowance(response: HttpResponse, request: HttpRequest) -> HttpResponse:
-    """The response to a request of a page, which the browser then lets the page read."""
+    """Return the response with the headers that let the page read it."""
     allowed = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", _EXPOSED)]
     if is_question(request):
         allowed.append(("Access-Control-Max-Age", str(_TWO_DAYS_SECONDS)))
@@ -143,7 +143,7 @@ _log = logging.getLogger(__name__)
 _AWS_JSON, _PLAIN_JSON = "application/x-amz-json-1.0", "application/json"
 _STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 _SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
-"""Operations without a response: others that have nothing to say answer with an empty object."""
+"""Operations without a response; others without content answer with an empty object."""
 _HEALTH_PATHS = ("/", "/ping")
 _MAX_LEVELS = 500
 _TABLE_PREFIX, _STREAM_PREFIX = "DynamoDB_20120810.", "DynamoDBStreams_20120810."
@@ -183,14 +183,14 @@ _CAPITAL_MESSAGE = frozenset(
 
 
 class DynamoDbProtocol:
-    """Answers DynamoDB's requests from a backend. Never raises: whatever goes wrong becomes an error response."""
+    """Answers DynamoDB's requests from a backend. Never raises: every fault becomes an error response."""
 
     def __init__(self, backend: Backend, signatures: SignatureCheck | None = None) -> None:
         self._backend = backend
         self._signatures = signatures
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """The response to one request, of the media type that the request has."""
+        """Return the response to one request, in the request's media type."""
         response = self._answer(request)
         if self._signatures is not None and "origin" in request.headers:
             response = with_allowance(response, request)
@@ -243,13 +243,13 @@ class DynamoDbProtocol:
 
 
 def health_response(request: HttpRequest) -> HttpResponse:
-    """The line that load balancers and people get: `healthy: HOST`."""
+    """Return the line for load balancers and people: `healthy: HOST`."""
     line = f"healthy: {request.headers.get('host', 'jobtable')} ".encode("latin-1")
     return _response(200, line, "text/plain")
 
 
 def http_error_response(error: HttpError) -> HttpResponse:
-    """The response to bytes that are no request."""
+    """Return the response to bytes that are not a request."""
     return _envelope(error.status, error.code, error.message, {})
 
 
@@ -267,7 +267,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _parsed_deep(body: bytes) -> Any:
-    """JSON with more levels than the fast parser goes down to: what is wrong with it, the backend has to say."""
+    """Parse JSON with more levels than the fast parser reads; the backend reports its faults."""
     try:
         parsed = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:

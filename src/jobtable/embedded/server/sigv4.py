@@ -1,4 +1,4 @@
-"""AWS Signature Version 4: whether a request was signed with the one key pair that this server knows."""
+"""AWS Signature Version 4: checks that requests are signed with the server's one key pair."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SignatureCheck:
         self._clock = clock
 
     def verify(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Return if the signature holds; header names are in lower case. Otherwise raise RequestError."""
+        """Raise RequestError unless the signature is valid; header names are in lower case."""
         authorization = headers.get("authorization", "").strip()
         if not authorization.startswith("AWS4-"):
             raise request_error("MissingAuthenticationTokenException", "Request is missing Authentication Token")
@@ -132,7 +132,7 @@ def _check_signed_headers(signed_headers: list[str], headers: Mapping[str, str])
 
 
 def _signed_hosts(host: str) -> list[str]:
-    """What a client may have signed as its host: some leave out the port, which AWS's endpoints never have."""
+    """Return the hosts that a client may have signed: some omit the port, which AWS's endpoints never have."""
     name, colon, port = host.rpartition(":")
     return [host, name] if colon and port.isdigit() else [host]
 

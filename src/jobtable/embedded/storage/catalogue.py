@@ -1,4 +1,4 @@
-"""What is stored about each table, and the copy of it that each process keeps in memory."""
+"""The stored description of each table, and the copy of it that each process keeps in memory."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from jobtable.embedded.table_schema import IndexSchema, KeyAttribute, KeyType, P
 from jobtable.errors import StorageError
 
 READ_VERSION = "PRAGMA user_version"
-"""Gives the number of the catalogue's last change, as a transaction sees it."""
+"""Returns the number of the catalogue's last change, as a transaction sees it."""
 
 ViewType = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 _DAY_SECONDS = 86_400
 
 
 class Record(BaseModel):
-    """Something that the catalogue stores as JSON."""
+    """A record that the catalogue stores as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def from_stored(cls, stored: bytes) -> Self:
-        """What was stored; StorageError if it has what this version does not know, and so could only lose."""
+        """Return the stored record; StorageError if it has fields that this version does not know and would lose."""
         try:
             return cls.model_validate_json(stored)
         except ValidationError as error:
@@ -36,17 +36,17 @@ class Record(BaseModel):
 
 
 class Throughput(Record):
-    """Provisioned capacity units; both are 0 where requests are paid one by one."""
+    """Provisioned capacity units; both are 0 on demand."""
 
     read: int = 0
     write: int = 0
     increased: float | None = None
     decreased: float | None = None
     decreases: int = 0
-    """How often they were decreased on the day (of UTC) of the last time."""
+    """Number of decreases on the day (of UTC) of the last one."""
 
     def decreases_on_day_of(self, now: float) -> int:
-        """How often they were decreased on the day of an instant that is not before the last time."""
+        """Return the number of decreases on the day of an instant that is not before the last one."""
         is_same_day = self.decreased is not None and int(self.decreased // _DAY_SECONDS) == int(now // _DAY_SECONDS)
         return self.decreases if is_same_day else 0
 
@@ -59,7 +59,7 @@ class OnDemandLimit(Record):
 
 
 class WarmThroughput(Record):
-    """The units a second that a table or index is to be ready for; None: not specified. The engine always is."""
+    """The units a second that a table or index is ready for; None: not specified. The engine always is."""
 
     read: int | None = None
     write: int | None = None
@@ -79,11 +79,11 @@ class IndexRecord(Record):
     on_demand: OnDemandLimit | None = None
     warm: WarmThroughput | None = None
     is_filling: bool = False
-    """Whether it lacks items that were there before it (table_changes.py)."""
+    """Whether it still lacks older items (table_changes.py)."""
 
 
 class StreamRecord(Record):
-    """One life of a table's stream: from when it was enabled until it was disabled."""
+    """One life of a table's stream, from when it was enabled until it was disabled."""
 
     label: str
     view: ViewType
@@ -100,7 +100,7 @@ class StreamRecord(Record):
 
 
 class RecoveryRecord(Record):
-    """Point-in-time recovery since when, and how many days are kept."""
+    """Point-in-time recovery: its start, and how many days are kept."""
 
     enabled: float
     days: int = 35
@@ -114,7 +114,7 @@ class TableRecord(Record):
     name: str
     created: float
     is_creating: bool = False
-    """Whether it is being restored: only its description can be had until it is whole (restoring.py)."""
+    """Whether it is being restored: until then it can only be described (restoring.py)."""
     attributes: dict[str, KeyType]
     partition: str
     sort: str | None
@@ -132,7 +132,7 @@ class TableRecord(Record):
     latest_stream_label: str | None = None
     ttl_attribute: str | None = None
     is_filling_expiry: bool = False
-    """Whether the list of expiry times lacks items that were there before it (table_changes.py)."""
+    """Whether the list of expiry times still lacks older items (table_changes.py)."""
     recovery: RecoveryRecord | None = None
     is_backed_up: bool = False
     """Whether a backup of it is being made, which needs a journal (restoring.py)."""
@@ -140,7 +140,7 @@ class TableRecord(Record):
     tags: dict[str, str] = {}
 
     def table_schema(self) -> TableSchema:
-        """What the item operations need to know."""
+        """Return the part that item operations need."""
         return TableSchema(
             id=self.id,
             name=self.name,
@@ -158,7 +158,6 @@ class TableRecord(Record):
         return self.stream is not None or self.recovery is not None or self.is_backed_up
 
     def index(self, name: str) -> IndexRecord | None:
-        """The index of that name, or None."""
         return next((index for index in self.indexes if index.name == name), None)
 
     def _key(self, name: str) -> KeyAttribute:
@@ -187,7 +186,7 @@ class Cache:
         self.tables: dict[str, TableSchema] = {}
 
     def table(self, name: str, connection: sqlite3.Connection) -> TableSchema | None:
-        """The schema of a table that can be used, read from the file once, or None."""
+        """Return the schema of a usable table, read from the file once, or None."""
         try:
             return self.tables[name]
         except KeyError:
@@ -199,24 +198,23 @@ class Cache:
 
 
 def read_record(connection: sqlite3.Connection, name: str) -> TableRecord | None:
-    """What is stored about a table, or None."""
     row = connection.execute("SELECT record FROM tables WHERE name = ?", (name,)).fetchone()
     return None if row is None else TableRecord.from_stored(row[0])
 
 
 def read_record_of_id(connection: sqlite3.Connection, id_: int) -> TableRecord | None:
-    """What is stored about the table that has, or had, an id; None if it is gone."""
+    """Return the record of the table that has an id; None if it is deleted."""
     row = connection.execute("SELECT record FROM tables WHERE id = ?", (id_,)).fetchone()
     return None if row is None else TableRecord.from_stored(row[0])
 
 
 def replace_record(connection: sqlite3.Connection, record: TableRecord) -> None:
-    """Store what is new about a table that is there."""
+    """Store the new record of an existing table."""
     row = (record.model_dump_json().encode(), record.id)
     connection.execute("UPDATE tables SET record = ? WHERE id = ?", row)
 
 
 def catalogue_version(connection: sqlite3.Connection) -> int:
-    """The number of the catalogue's last change, as this transaction sees it."""
+    """Return the number of the catalogue's last change, as this transaction sees it."""
     (version,) = connection.execute(READ_VERSION).fetchone()
     return int(version)

@@ -20,7 +20,7 @@ from jobtable.errors import StorageError
 
 
 class Forkable(Protocol):
-    """Something that must be still while its process forks."""
+    """An object that must be idle while its process forks."""
 
     def before_fork(self) -> None: ...
     def after_fork_in_parent(self) -> None: ...
@@ -30,11 +30,11 @@ class Forkable(Protocol):
 _registered: weakref.WeakSet[Forkable] = weakref.WeakSet()
 _paused: list[Forkable] = []
 _lock = threading.RLock()
-"""Held by a thread that forks, and by one that opens a storage: until that is registered, nobody would pause it."""
+"""Held while a thread forks, and while one opens a storage: until that is registered, nobody would pause it."""
 
 
 def held_back() -> AbstractContextManager[object]:
-    """`with held_back():` no other thread forks meanwhile."""
+    """Return a lock: in `with held_back():` no other thread forks."""
     return _lock
 
 
@@ -73,7 +73,7 @@ os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_c
 
 
 _MOST_IDLE = 16
-"""More than those that read at once, but in a rush of clients. Each has files and keeps many pages in memory."""
+"""More than ever read at once, except in a rush of clients. Each has open files and a cache of pages."""
 
 
 class Connections:
@@ -90,7 +90,7 @@ class Connections:
         self._refusal: str | None = None
 
     def take(self) -> sqlite3.Connection:
-        """A connection with no transaction, for this thread alone until it is given back."""
+        """Return a connection with no transaction, for this thread alone until it is given back."""
         try:
             return self._idle.pop()
         except IndexError:
@@ -117,7 +117,7 @@ class Connections:
         self._close_idle()
 
     def pause(self) -> int:
-        """Close the idle connections and open none until `resume`; gives how many are still in use."""
+        """Close the idle connections and open none until `resume`; return how many are still in use."""
         self._lock.acquire()
         self._close_idle_locked()
         return len(self._living())
@@ -127,7 +127,7 @@ class Connections:
         self._lock.release()
 
     def restart_in_child(self) -> None:
-        """Begin anew in a forked process, which must not touch what its parent had in use."""
+        """Start again in a forked process, which must not touch its parent's connections."""
         if self._living():
             self._refusal = (
                 f"{self._path} was being read when this process was forked, so it cannot be used here: fork when no"

@@ -18,7 +18,7 @@ _MOST_NAMES = 1_000_000
 
 
 def inconsistencies(storage: Storage) -> list[str]:
-    """What is wrong with the database, in words: pages, indexes, expiry times, counters, backups. Empty: nothing."""
+    """Return the faults of pages, indexes, expiry times, counters and backups, in words; empty if there are none."""
     with storage.read() as view:
         found = [row for (row,) in view.connection.execute("PRAGMA integrity_check") if row != "ok"]
         for name in view.table_names("", _MOST_NAMES):
@@ -69,7 +69,7 @@ def _size(stored: list[tuple[bytes, int, Item]]) -> int:
 
 
 def _held(view: View, id_: int, stored: list[tuple[bytes, int, Item]]) -> list[tuple[bytes, int, Item]]:
-    """Those of the items that an index, or a list of expiry times, holds as yet."""
+    """Return the items that an index, or a list of expiry times, holds so far."""
     filled_to = view.filled_to(id_)
     return stored if filled_to is None else [entry for entry in stored if entry[0] <= filled_to]
 

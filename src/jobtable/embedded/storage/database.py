@@ -1,4 +1,4 @@
-"""The storage of one database: who reads, who writes, and what they know of the tables."""
+"""The storage of one database: its readers, its writer, and their knowledge of the tables."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Storage:
     """Tables of items in one SQLite file, for any number of threads and processes.
 
     With `durability="full"` a write that has returned survives a crash of the process and a power cut. "normal" is
-    faster, and survives a crash of the process; a power cut may undo the writes of the last moments (never a part
-    of one). Without a path the database is private to this object and gone when it is closed.
+    faster, and survives a crash of the process; a power cut may undo the last writes (never a part of one). Without a
+    path the database is private to this object and deleted when it is closed.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Storage:
         self._upkeep.start_if_needed()
 
     def table(self, name: str) -> TableSchema | None:
-        """The table as the last committed change of any process left it, or None."""
+        """Return the table as of the last committed change of any process, or None."""
         cache = self._cache
         if self._is_closed or cache.version != self._turn.catalogue_version():
             cache = self._fresh_cache()
@@ -80,12 +80,12 @@ class Storage:
                 return cache.table(name, snapshot.connection)
 
     def get(self, table: TableSchema, position: bytes) -> bytes | None:
-        """One item as JSON in the last committed state, or None."""
+        """Return one item as JSON in the last committed state, or None."""
         row = self.sized(table, position)
         return None if row is None else row[0]
 
     def sized(self, table: TableSchema, position: bytes) -> tuple[bytes, int] | None:
-        """One item as JSON, and its size as DynamoDB measures it, in the last committed state; or None."""
+        """Return one item as JSON and its size as DynamoDB measures it, in the last committed state; or None."""
         connection = self._take()
         try:
             row: tuple[bytes, int] | None = connection.execute(
@@ -98,20 +98,20 @@ class Storage:
         return row
 
     def read(self) -> Snapshot:
-        """A consistent view for several reads: `with storage.read() as snapshot`. Keep it as short as a request."""
+        """Open a consistent view for several reads: `with storage.read() as snapshot`. Keep it short."""
         return Snapshot(self, self._fresh_cache())
 
     def write(self, action: Callable[[Transaction], T]) -> T:
-        """Run `action(transaction)` atomically and durably, and give its result.
+        """Run `action(transaction)` atomically and durably, and return its result.
 
-        Concurrent callers share one commit. An exception that the action raises undoes what it wrote, and nothing
-        else. The action may run on any thread, and again after it was undone: only what its last run gives or raises
-        counts. It must not use the storage but through the transaction.
+        Concurrent callers share one commit. An exception that the action raises undoes its writes, and nothing else.
+        The action may run on any thread, and again after it was undone: only the outcome of its last run counts. It
+        must use the storage only through the transaction.
         """
         return self._writer.run(action)
 
     def close(self) -> None:
-        """Wait for the writes that were asked for, and release the database_files. Closing twice is harmless."""
+        """Wait for the requested writes, and release the files. Closing twice is harmless."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -127,7 +127,7 @@ class Storage:
             self._folder.close()
 
     def keep_up(self) -> int:
-        """Delete what has expired and trim the journals now, instead of at the next round; gives how many expired."""
+        """Delete expired items and trim the journals now, not in the next round; return how many items expired."""
         return keep_up(self)
 
     def now(self) -> float:
@@ -135,11 +135,11 @@ class Storage:
         return self.clock.seconds()
 
     def explained(self, error: sqlite3.Error) -> JobtableError:
-        """The error to raise to a caller for one of SQLite's."""
+        """Return the error for a caller for one of SQLite's."""
         return table_not_found() if is_missing_table(error) else unavailable(self.path, error)
 
     def query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        """The rows of one statement in the last committed state."""
+        """Return the rows of one statement in the last committed state."""
         connection = self._take()
         try:
             rows = connection.execute(sql, values).fetchall()
@@ -150,7 +150,7 @@ class Storage:
         return rows
 
     def change_mark(self) -> object:
-        """Another value whenever any process has committed something since; it may be another one without that."""
+        """Return another value whenever any process has committed something; it may change without that."""
         connection = self._take()
         try:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -173,7 +173,7 @@ class Storage:
         self._connections.drop(connection)
 
     def cache_for(self, version: int) -> Cache:
-        """The schemas as of a version of the catalogue that a write transaction sees."""
+        """Return the schemas as of a version of the catalogue that a write transaction sees."""
         label = self._turn.label(version)
         if self._cache.version == label == self._turn.catalogue_version():
             return self._cache
@@ -181,12 +181,12 @@ class Storage:
         return self._renewed_cache(label)
 
     def catalogue_changed(self, version: int) -> None:
-        """A write transaction changed the catalogue and is committed."""
+        """Announce a committed change of the catalogue."""
         self._turn.announce(version)
         self._upkeep.start_if_needed(after_own_change=True)
 
     def before_fork(self) -> None:
-        """Be still: no write under way, and every connection closed that is not in use."""
+        """Wait until no write is running, and close every idle connection."""
         self._writer.pause()
         deadline = time.monotonic() + _LONGEST_WAIT_BEFORE_FORK
         while self._connections.pause() and time.monotonic() < deadline:
@@ -194,12 +194,12 @@ class Storage:
             time.sleep(0.001)
 
     def after_fork_in_parent(self) -> None:
-        """Go on."""
+        """Continue."""
         self._connections.resume()
         self._writer.resume()
 
     def after_fork_in_child(self) -> None:
-        """Begin anew with locks and connections of this process."""
+        """Start again with locks and connections of this process."""
         # A copy of the parent's lock file would keep its lock alive when the parent is gone.
         self._turn.close()
         self._turn = self._open_turn()
@@ -242,7 +242,7 @@ class Storage:
         return cache
 
     def _cache_in_doubt(self) -> Cache:
-        """One for this reader alone, who so reads what stands in the file: nobody can tell of which version that is."""
+        """Return a cache for this reader alone, filled from the file: nobody knows which version it has."""
         cache = Cache(_IN_DOUBT)
         before, self._cache = self._cache, cache
         if before.version != _IN_DOUBT:

@@ -28,12 +28,12 @@ Durability = Literal["full", "normal", "off"]
 
 APPLICATION_ID = 0x4A54424C  # "JTBL", so that `file` and other programs can tell whose file it is
 _BUSY_SECONDS = 10.0
-"""How long a file is waited for that another program keeps locked."""
+"""How long to wait for a file that another program locks."""
 _BUSY_SECONDS_AT_ONCE = 0.2
-"""How much of it who writes waits inside of SQLite, where no signal is heeded: Ctrl-C has to wait as long."""
+"""How long a writer waits inside of SQLite, where no signal is handled: Ctrl-C is delayed as long."""
 _PAUSE_SECONDS = 0.02
-"""Between two attempts, because SQLite refuses some at once: to log ahead in a file that another program writes without
-that."""
+"""Between two attempts. SQLite refuses some at once: to log ahead in a file that another program writes without that.
+"""
 _CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 1000
 _LARGEST_IDLE_WAL = 64 * 1024 * 1024
@@ -41,7 +41,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 def create_private(path: str) -> None:
-    """Make the file, readable by its user alone, unless it is there. SQLite gives its side files the same mode."""
+    """Create the file, readable by its user alone, unless it exists. SQLite gives its side files the same mode."""
     Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # An existing file must not even be opened here: closing it would drop the locks that SQLite holds in this process.
     with contextlib.suppress(FileExistsError):
@@ -49,7 +49,7 @@ def create_private(path: str) -> None:
 
 
 class Connection(sqlite3.Connection):
-    """One that weak references can lead to, and that is closed when nobody has it any more, as after an interrupt."""
+    """A connection that weak references can point to, and that is closed when unreferenced, as after an interrupt."""
 
     def __del__(self) -> None:
         # Newer versions of Python would warn. One that could not be opened cannot be closed either.
@@ -58,19 +58,19 @@ class Connection(sqlite3.Connection):
 
 
 def connect(path: str, durability: Durability) -> sqlite3.Connection:
-    """A connection in autocommit mode that any thread may use, one at a time."""
+    """Open a connection in autocommit mode that any thread may use, one at a time."""
     return _connect(path, durability, _BUSY_SECONDS)
 
 
 def connect_to_write(path: str, durability: Durability) -> sqlite3.Connection:
-    """The same for who writes: it waits only for a moment for a file that is locked, so try `when_unlocked`."""
+    """Open a connection for a writer: it waits only a moment for a locked file, so use `when_unlocked`."""
     return _connect(path, durability, min(_BUSY_SECONDS_AT_ONCE, _BUSY_SECONDS))
 
 
 def when_unlocked(attempt: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """What an attempt gives that is made again and again while another program keeps the file locked, for a while.
+    """Run an attempt again for a while, as long as another program locks the file, and return its result.
 
-    SQLite waits in each attempt, but only for a moment, so that a signal is heeded in between.
+    SQLite waits in each attempt, but only for a moment, so that signals are handled in between.
     """
     give_up_at = None
     while True:
@@ -112,7 +112,7 @@ def _connect(path: str, durability: Durability, busy_seconds: float) -> sqlite3.
 
 
 def inspect(path: str) -> None:
-    """Make the file if it is not there; StorageError if it is none, of another program or of a newer version."""
+    """Create a missing file; StorageError if it is not a database, of another program, or of a newer version."""
     # Before SQLite is asked, which would leave a journal beside a device.
     if os.path.exists(path) and not os.path.isfile(path):
         told = "a folder: name a file in it" if os.path.isdir(path) else "a device or a pipe: name a file"
@@ -121,27 +121,27 @@ def inspect(path: str) -> None:
 
 
 def upgrade(path: str, durability: Durability) -> int:
-    """Bring the database to this version, while no other process writes; StorageError if it cannot be written.
+    """Upgrade the database while no other process writes, and return the number of the catalogue's last change.
 
-    Gives the number of the catalogue's last change.
+    Raise StorageError if it cannot be written.
     """
     return _with_connection(path, durability, _upgrade)
 
 
 class Whereabouts:
-    """Tells a writer when the file at a path is not the one that was opened.
+    """Detects that the file at a path is not the opened one any more.
 
-    SQLite goes on writing into a file that has been deleted or replaced, and all of it is gone with the process.
+    SQLite keeps writing into a deleted or replaced file, and all of it is lost with the process.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened = _identity(path)
         self.next_look = 0.0
-        """When it is time for a look, by the clock that `check` is told."""
+        """The time of the next check, by the clock of `check`."""
 
     def check(self, now: float) -> None:
-        """Raise OSError if the file is another one, or none."""
+        """Raise OSError if the file is missing or another one."""
         if _identity(self._path) != self._opened:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         self.next_look = now + _SECONDS_BETWEEN_LOOKS
@@ -158,7 +158,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _with_connection(
     path: str, durability: Durability, action: Callable[[str, Durability, sqlite3.Connection], T]
 ) -> T:
-    """What the action gives, on a file that is made if it is not there. While that is locked, it begins anew."""
+    """Return the action's result on a file that is created if missing. If it is locked, the action starts again."""
 
     def attempt() -> T:
         with contextlib.closing(connect_to_write(path, durability)) as connection:
@@ -180,7 +180,7 @@ def _inspect(path: str, _: Durability, connection: sqlite3.Connection) -> None:
 
 
 def refuse_newer_file(path: str, connection: sqlite3.Connection) -> None:
-    """StorageError if the file is of a newer version, which may have upgraded it while this process has it open."""
+    """Raise StorageError if the file has a newer version, perhaps upgraded while this process has it open."""
     version = _format_of(connection)
     if version > FORMAT:
         raise StorageError(
@@ -235,7 +235,7 @@ def _add_idempotency_tokens(connection: sqlite3.Connection) -> None:
 
 
 def _keep_last_changes(_: sqlite3.Connection) -> None:
-    """Nothing changes here. But a journal made from now on is numbered by its last row, which must not be trimmed."""
+    """Only a mark: a journal made from now on is numbered by its last row, which must not be trimmed."""
 
 
 def _add_fillings(connection: sqlite3.Connection) -> None:
@@ -277,7 +277,7 @@ _OWNER = "owner"
 
 
 class TemporaryFolder:
-    """A private folder that is removed on `close`, at the end of the process, or, if it was killed, by a later one."""
+    """A private folder, removed on `close`, at the end of the process, or, if that was killed, by a later process."""
 
     def __init__(self) -> None:
         _remove_abandoned_once(tempfile.gettempdir())
@@ -314,4 +314,4 @@ def _remove_abandoned(shared: str) -> None:
 
 
 _remove_abandoned_once = cache(_remove_abandoned)
-"""To look at every folder takes as long as to open many databases, and what is left now the next process finds."""
+"""Checking every folder takes as long as opening many databases, and the next process finds what is left now."""

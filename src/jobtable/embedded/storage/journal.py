@@ -20,7 +20,7 @@ _BYTES_TRIMMED_AT_ONCE = 4 * 1024 * 1024
 
 
 class Change(NamedTuple):
-    """One change of one item; the items are JSON, None where there was or is none."""
+    """One change of one item; the items are JSON, None for a missing one."""
 
     sequence: int
     microseconds: int
@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 def last_sequence(view: View, table_id: int) -> int:
-    """The number of the last change; 0 if there was none."""
+    """Return the number of the last change, or 0."""
     if not exists(view, table_id):
         return 0
     sql = f"SELECT max(sequence) FROM journal_{table_id}"  # noqa: S608 - the name is made from a number
@@ -46,14 +46,14 @@ def exists(view: View, table_id: int) -> bool:
 
 
 def first_sequence(view: View, table_id: int) -> int:
-    """The number of the oldest change that is kept, or of the next one if none is."""
+    """Return the number of the oldest kept change, or of the next one without any."""
     sql = f"SELECT min(sequence) FROM journal_{table_id}"  # noqa: S608 - the name is made from a number
     (first,) = view.connection.execute(sql).fetchone()
     return int(first) if first is not None else last_sequence(view, table_id) + 1
 
 
 def sequence_after(view: View, table_id: int, seconds: float) -> int:
-    """The number of the first kept change that is later than a time, or of the next one to come."""
+    """Return the number of the first kept change after a time, or of the next one to come."""
     sql = f"SELECT time FROM journal_{table_id} WHERE sequence = ?"  # noqa: S608 - the name is made from a number
     low, high = first_sequence(view, table_id), last_sequence(view, table_id) + 1
     while low < high:
@@ -67,7 +67,7 @@ def sequence_after(view: View, table_id: int, seconds: float) -> int:
 
 
 def changes(view: View, table_id: int, first: int, last: int | None, limit: int) -> Iterator[Change]:
-    """Changes in order, from one number on, up to another (None: to the end)."""
+    """Return changes in order, from one number up to another (None: to the end)."""
     sql = (
         "SELECT sequence, time, position, old, new, by_service"  # noqa: S608 - the name is made from a number
         f" FROM journal_{table_id} WHERE sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?"
@@ -77,7 +77,7 @@ def changes(view: View, table_id: int, first: int, last: int | None, limit: int)
 
 
 def backwards(view: View, table_id: int, first: int, last: int) -> sqlite3.Cursor:
-    """Changes from the last number to the first: number, size, position, and the item before it (JSON, or None)."""
+    """Return changes from the last number to the first: number, size, position, and the old item (JSON, or None)."""
     sql = (
         "SELECT sequence, coalesce(length(old), 0), position, old"  # noqa: S608 - the name is made from a number
         f" FROM journal_{table_id} WHERE sequence >= ? AND sequence <= ? ORDER BY sequence DESC"
@@ -86,14 +86,14 @@ def backwards(view: View, table_id: int, first: int, last: int) -> sqlite3.Curso
 
 
 def first_needed(view: View, source_id: int) -> int | None:
-    """The first change of a table that is still to be undone in another one; None: there is none."""
+    """Return the first change of a table that is still to be undone in another one, or None."""
     sql = "SELECT min(first_undone) FROM restores WHERE source_id = ?"
     first: int | None = view.connection.execute(sql, (source_id,)).fetchone()[0]
     return first
 
 
 def bytes_before(view: View, table_id: int, first: int) -> int:
-    """How many bytes the items had, together, before each of the changes from one number on."""
+    """Return the bytes of the items before each of the changes from one number on."""
     sql = f"SELECT total(length(old)) FROM journal_{table_id} WHERE sequence >= ?"  # noqa: S608 - a number
     return int(view.connection.execute(sql, (first,)).fetchone()[0])
 
@@ -101,9 +101,9 @@ def bytes_before(view: View, table_id: int, first: int) -> int:
 def streams(
     view: View, table_name: str | None = None, after: tuple[str, str] | None = None, limit: int = -1
 ) -> list[StreamRecord]:
-    """Streams that can be read, of one table or of all, the newest of a table first; no more than the limit, if any.
+    """Return readable streams of one table or of all, the newest of a table first, at most as many as the limit.
 
-    `after` is the table and the label of a stream that they follow in this order, whether it is still there or not.
+    `after` is the table and label of the stream that they follow in this order, whether it still exists or not.
     """
     after_table, after_label = after or ("", "")
     sql = (
@@ -116,13 +116,12 @@ def streams(
 
 
 def streams_of(view: View, table_id: int) -> list[StreamRecord]:
-    """The streams of one table, without those of deleted tables that had its name."""
+    """Return the streams of one table, without those of deleted tables with its name."""
     rows = view.connection.execute("SELECT record FROM streams WHERE table_id = ?", (table_id,))
     return [StreamRecord.from_stored(row) for (row,) in rows]
 
 
 def find_stream(view: View, table_name: str, label: str) -> StreamRecord | None:
-    """The stream of that label, or None."""
     sql = "SELECT record FROM streams WHERE table_name = ? AND label = ?"
     row = view.connection.execute(sql, (table_name, label)).fetchone()
     return None if row is None else StreamRecord.from_stored(row[0])
@@ -144,9 +143,9 @@ def has_older(view: View, table_id: int, seconds: float) -> bool:
 
 
 def trim_some(transaction: Transaction, table_id: int, horizon: float | None, first_needed: int | None = None) -> bool:
-    """Remove a few of the changes from before a time (None: the whole journal); True: there are more.
+    """Remove some of the changes from before a time (None: the whole journal); True if there are more.
 
-    Those from the number `first_needed` on stay in any case, and so does the journal, also if it is empty.
+    Changes from the number `first_needed` on stay in any case, and so does the journal, even if empty.
     """
     transaction.has_written = True
     connection = transaction.connection
@@ -163,7 +162,7 @@ def trim_some(transaction: Transaction, table_id: int, horizon: float | None, fi
 
 
 def _end_of_some(view: View, table_id: int, end: int) -> int:
-    """The number behind as many of the oldest changes as others can wait for, or `end`."""
+    """Return the number after as many of the oldest changes as others can wait for, or `end`."""
     sql = (
         "SELECT sequence, coalesce(length(old), 0) + coalesce(length(new), 0)"  # noqa: S608 - the name is made from a number
         f" FROM journal_{table_id} WHERE sequence < ? ORDER BY sequence LIMIT ?"
@@ -177,7 +176,7 @@ def _end_of_some(view: View, table_id: int, end: int) -> int:
 
 
 def forget_streams(transaction: Transaction, table_id: int, now: float) -> bool:
-    """Remove the streams of a table that nobody can read any more. True: it has others."""
+    """Remove the streams of a table that nobody can read any more; True if it has others."""
     streams = streams_of(transaction, table_id)
     gone = [stream for stream in streams if is_over(stream, now)]
     for stream in gone:

@@ -1,4 +1,4 @@
-"""What SQLite and the operating system report, in words that say what to do."""
+"""The messages for faults of SQLite and the operating system, with advice."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ Failure = sqlite3.Error | OSError
 
 
 def cannot_open(path: str, error: Failure) -> StorageError:
-    """The error for a file that cannot be used at all."""
+    """Return the error for a file that cannot be used at all."""
     kind = StorageLocked if is_locked(error) else StorageError
     return kind(f"{path} cannot be used: {_advice(error)} ({error})")
 
 
 def unavailable(path: str, error: Failure) -> RequestError:
-    """The error for one request that failed below the engine; the caller may ask again."""
+    """Return the error for one request that failed below the engine; the caller may retry."""
     told = request_error("InternalServerError", f"{path} could not be used: {_advice(error)} ({error})")
     told.has_waited = is_locked(error)
     return told
 
 
 def is_locked(error: Failure) -> bool:
-    """Whether another program keeps the file locked: it may be free in a moment."""
+    """Whether another program locks the file: it may be free in a moment."""
     return _primary_name(error) in ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
@@ -56,7 +56,7 @@ def is_missing_table(error: Exception) -> bool:
 
 
 def table_not_found() -> RequestError:
-    """DynamoDB's answer for an item operation on a table that is not there."""
+    """Return DynamoDB's answer for an item operation on a missing table."""
     return TableNotFound("Requested resource not found")
 
 
@@ -67,5 +67,5 @@ def _advice(error: Failure) -> str:
 
 
 def _primary_name(error: Failure) -> str:
-    """SQLite's name of the error without what follows it, as in SQLITE_BUSY_SNAPSHOT; empty for other errors."""
+    """Return the first two words of SQLite's error name (SQLITE_BUSY of SQLITE_BUSY_SNAPSHOT), or ""."""
     return "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])

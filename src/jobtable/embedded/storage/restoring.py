@@ -41,26 +41,26 @@ class BackupRecord(Record):
     """One backup, and everything about its table that is not an item."""
 
     id: int
-    """Under which its items are stored: an id of its own, or that of a table which was deleted and left them."""
+    """The id of its items: its own, or that of a deleted table that left them."""
     label: str
-    """The milliseconds of its creation, and eight digits more. With the name of the table it names the backup."""
+    """The milliseconds of its creation and eight more digits; with the table's name it identifies the backup."""
     name: str
     created: float
     expires: float | None = None
-    """When it is removed by itself, if it is one that DeleteTable has left (SYSTEM)."""
+    """When it expires, if DeleteTable made it (SYSTEM)."""
     is_creating: bool = False
-    """Whether it lacks items of its table: it cannot be used until it is whole (restoring.py)."""
+    """Whether it still lacks items of its table and cannot be used."""
     table: TableRecord
     items: int
     size: int
 
     def is_expired(self, now: float) -> bool:
-        """Whether it counts as removed, though it may be still there."""
+        """Whether it counts as deleted, though it may still exist."""
         return self.expires is not None and self.expires <= now
 
 
 def label_at(moment: float) -> str:
-    """What the labels of a millisecond begin with; they sort as the milliseconds do."""
+    """Return the beginning of the labels of a millisecond; they sort as the milliseconds do."""
     if moment >= _END_OF_LABELS:
         return AFTER_ALL_LABELS
     return f"{round(moment * 1000):0{_DIGITS}d}" if moment >= 0 else ""
@@ -74,29 +74,28 @@ def is_label_taken(view: View, table_name: str, milliseconds: int) -> bool:
 
 
 def find_backup(view: View, table_name: str, label: str) -> BackupRecord | None:
-    """The backup of that label of a table, or None."""
     sql = "SELECT record FROM backups WHERE label = ? AND table_name = ?"
     row = view.connection.execute(sql, (label, table_name)).fetchone()
     return None if row is None else BackupRecord.from_stored(row[0])
 
 
 def find_backup_by_id(view: View, id_: int) -> BackupRecord | None:
-    """The backup whose items are stored under an id, or None."""
+    """Return the backup whose items have an id, or None."""
     row = view.connection.execute("SELECT record FROM backups WHERE id = ?", (id_,)).fetchone()
     return None if row is None else BackupRecord.from_stored(row[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupSelection:
-    """Some of the backups; without parameters all of them."""
+    """Filters backups; without parameters it selects all."""
 
     table_name: str | None = None
     after_label: str = ""
     after_table: str = ""
-    """Only those behind this label, and of that label behind this table."""
+    """Only those after this label, and for that label after this table."""
     before_label: str = AFTER_ALL_LABELS
     is_expiring: bool | None = None
-    """Only those that expire, or only those that do not."""
+    """Only expiring ones, or only others."""
     now: float = 0
     """Only those that have not expired then."""
     most: int = -1
@@ -106,7 +105,7 @@ ALL_BACKUPS = BackupSelection()
 
 
 def backups_in_order(view: View, selection: BackupSelection = ALL_BACKUPS) -> list[BackupRecord]:
-    """Backups in the order of their labels, and so of their creation."""
+    """Return backups in the order of their labels, and so of their creation."""
     sql = (
         "SELECT record FROM backups WHERE (label, table_name) > (:after_label, :after_table) AND label < :before_label"
         " AND (:table_name IS NULL OR table_name = :table_name) AND (expires IS NULL OR expires > :now)"
@@ -117,7 +116,7 @@ def backups_in_order(view: View, selection: BackupSelection = ALL_BACKUPS) -> li
 
 
 def save_backup(transaction: Transaction, backup: BackupRecord) -> None:
-    """Store a backup, or what is new about one."""
+    """Store a new or changed backup."""
     transaction.has_written = transaction.catalogue_changed = True
     row = (backup.id, backup.label, backup.table.name, backup.expires, backup.model_dump_json().encode())
     transaction.connection.execute("INSERT OR REPLACE INTO backups VALUES (?, ?, ?, ?, ?)", row)
@@ -131,13 +130,13 @@ def remove_backup(transaction: Transaction, backup: BackupRecord) -> None:
 
 
 _NO_TABLE = ""
-"""In place of the name of the table that gets the items, where it is a backup that does."""
+"""In place of a table's name, if a backup gets the items."""
 
 
 def begin_restore(transaction: Transaction, source_id: int, target: TableRecord, first_undone: int) -> TableRecord:
-    """Create a table with the items that another one had before one of its changes, or with those of a backup.
+    """Create a table with the items of another one before one of its changes, or of a backup; return its record.
 
-    Gives what was stored: a large one is whole later, and of a small one nobody sees a part.
+    A large one is complete later, and nobody sees a part of a small one.
     """
     unfinished = target.model_copy(update={"is_creating": True})
     unfinished = begin_filling(transaction, unfinished, [index.id for index in target.indexes])
@@ -151,7 +150,7 @@ def begin_restore(transaction: Transaction, source_id: int, target: TableRecord,
 
 
 def back_up(transaction: Transaction, source: TableRecord, backup: BackupRecord) -> None:
-    """Store a backup with the items that its table has now. That of a large table is whole later."""
+    """Store a backup of the items that its table has now. That of a large table is complete later."""
     create_items(transaction, backup.id)
     save_backup(transaction, backup.model_copy(update={"is_creating": True}))
     if not _is_copied(transaction, source.id, backup.id, _NO_TABLE, next_change(transaction, source.id)):
@@ -159,12 +158,12 @@ def back_up(transaction: Transaction, source: TableRecord, backup: BackupRecord)
 
 
 def next_change(view: View, source_id: int) -> int:
-    """The number of the next change of a table: who undoes from there on has the items of now."""
+    """Return the number of the next change of a table: undoing from there on keeps its items of now."""
     return journal.last_sequence(view, source_id) + 1
 
 
 def restore_some(id_: int, transaction: Transaction) -> bool:
-    """Copy the items that come next, or undo the changes that do; True: there are more."""
+    """Copy the next items, or undo the next changes; True if there are more."""
     sql = "SELECT table_name, source_id, first_undone, position, next_undone FROM restores WHERE id = ?"
     row = transaction.connection.execute(sql, (id_,)).fetchone()
     if row is None:
@@ -187,18 +186,18 @@ def restore_some(id_: int, transaction: Transaction) -> bool:
 
 
 def targets_of(view: View, source_id: int) -> list[str]:
-    """The tables that are being restored from a table with its journal, or from a backup."""
+    """Return the tables that are being restored from a table with its journal, or from a backup."""
     sql = "SELECT table_name FROM restores WHERE source_id = ? AND table_name != ?"
     return [name for (name,) in view.connection.execute(sql, (source_id, _NO_TABLE))]
 
 
 def is_source(view: View, id_: int) -> bool:
-    """Whether the items of a table or of a backup are still needed for another one."""
+    """Whether another table or backup still needs the items of a table or backup."""
     return view.connection.execute("SELECT 1 FROM restores WHERE source_id = ?", (id_,)).fetchone() is not None
 
 
 def _is_copied(transaction: Transaction, source_id: int, id_: int, name: str, first_undone: int) -> bool:
-    """Begin to copy items; True: they are few, and all is done."""
+    """Start to copy items; True if they are few and all is done."""
     row = (id_, name, source_id, first_undone)
     transaction.connection.execute("INSERT INTO restores VALUES (?, ?, ?, ?, x'', NULL)", row)
     if not _is_small(transaction, source_id, first_undone):
@@ -218,7 +217,7 @@ def _is_small(view: View, source_id: int, first_undone: int) -> bool:
 
 
 def _finish_backup(transaction: Transaction, id_: int, source_id: int) -> None:
-    """A backup is whole: let go of what was kept for it of its table, unless it is needed for another one."""
+    """Release what was kept of the table of a complete backup, unless another one needs it."""
     backup = find_backup_by_id(transaction, id_)
     if backup is not None:
         save_backup(transaction, backup.model_copy(update={"is_creating": False}))
@@ -247,7 +246,7 @@ def _copy_some(transaction: Transaction, id_: int, source_id: int, after: bytes)
 
 
 def _undo_some(transaction: Transaction, id_: int, source_id: int, first: int, last: int) -> bool:
-    """Undo the last changes of these; True: there are more before them."""
+    """Undo the last of these changes; True if there are more before them."""
     changes = journal.backwards(transaction, source_id, first, last)
     step = step_of(changes)
     changes.close()

@@ -20,7 +20,7 @@ class TableStatements:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatements:
-    """Entries of one index: the position, and at which byte of it the table position begins (counted from 1)."""
+    """Entries of one index: the position, and the byte of it (from 1) at which the table position begins."""
 
     create: str
     drop: str
@@ -51,7 +51,6 @@ class ExpiryStatements:
 # The caches are larger than the number of tables that one process works with at a time; a miss only costs time.
 @lru_cache(maxsize=4096)
 def of_table(table_id: int) -> TableStatements:
-    """The statements of a table."""
     name = f"items_{table_id}"
     return TableStatements(
         create=f"CREATE TABLE {name} (position BLOB PRIMARY KEY, size INTEGER NOT NULL, item BLOB NOT NULL)"
@@ -66,7 +65,6 @@ def of_table(table_id: int) -> TableStatements:
 
 @lru_cache(maxsize=4096)
 def of_index(index_id: int) -> IndexStatements:
-    """The statements of an index."""
     name = f"index_{index_id}"
     return IndexStatements(
         create=f"CREATE TABLE {name} (position BLOB PRIMARY KEY, target INTEGER NOT NULL) WITHOUT ROWID",
@@ -78,7 +76,7 @@ def of_index(index_id: int) -> IndexStatements:
 
 @lru_cache(maxsize=4096)
 def of_range(table_id: int, index_id: int | None, is_bounded: bool, reverse: bool) -> str:
-    """Size and item of the entries from a position on, up to another one where it is bounded, in order or backwards."""
+    """Select size and item of the entries from a position on, up to another one if bounded, in either order."""
     source, position = _entries(table_id, index_id)
     bounds = f"{position} >= ?" + (f" AND {position} < ?" if is_bounded else "")
     order = f"ORDER BY {position} {'DESC' if reverse else 'ASC'}"
@@ -86,13 +84,13 @@ def of_range(table_id: int, index_id: int | None, is_bounded: bool, reverse: boo
 
 
 def of_entries(table_id: int, index_id: int | None) -> str:
-    """Position, size and item of the entries behind a position, in order."""
+    """Select position, size and item of the entries after a position, in order."""
     source, position = _entries(table_id, index_id)
     return f"SELECT {position}, i.size, i.item FROM {source} WHERE {position} > ? ORDER BY {position}"  # noqa: S608 - made from numbers
 
 
 def _entries(table_id: int, index_id: int | None) -> tuple[str, str]:
-    """Where the entries of a table or an index are read, with their items, `i`; and the column of their positions."""
+    """Return the source of the entries of a table or index with their items, `i`, and the column of their positions."""
     if index_id is None:
         return f"items_{table_id} i", "i.position"
     # CROSS JOIN keeps SQLite from starting with the table.
@@ -102,7 +100,6 @@ def _entries(table_id: int, index_id: int | None) -> tuple[str, str]:
 
 @lru_cache(maxsize=4096)
 def of_journal(table_id: int) -> JournalStatements:
-    """The statements of a table's journal."""
     name = f"journal_{table_id}"
     return JournalStatements(
         # SQLite gives each row the number after the largest one; no number comes twice, because the last row stays.
@@ -115,7 +112,6 @@ def of_journal(table_id: int) -> JournalStatements:
 
 @lru_cache(maxsize=4096)
 def of_expiry(table_id: int) -> ExpiryStatements:
-    """The statements of a table's list of expiry times."""
     name = f"expiry_{table_id}"
     return ExpiryStatements(
         create=f"CREATE TABLE {name} (time INTEGER, position BLOB, PRIMARY KEY (time, position)) WITHOUT ROWID",

@@ -21,7 +21,7 @@ from jobtable.store.sizes import item_size
 
 FILLED_AT_ONCE = 20_000
 BYTES_FILLED_AT_ONCE = 16 * 1024 * 1024
-"""The items of a table that is filled in one transaction, and their bytes, at most: it takes a fifth of a second."""
+"""Most items of a table that is filled in one transaction, and their bytes: it takes a fifth of a second."""
 _ITEMS_A_STEP = 250
 _BYTES_A_STEP = 256 * 1024
 
@@ -34,7 +34,7 @@ def is_small(items: int, size: int) -> bool:
 
 
 def step_of(entries: Iterator[_Entry]) -> list[_Entry]:
-    """As many of the entries, whose second field is their size, as others can wait for in one transaction of many."""
+    """Return as many entries, whose second field is their size, as others can wait for in one transaction of many."""
     step = []
     total = 0
     for entry in entries:
@@ -46,7 +46,7 @@ def step_of(entries: Iterator[_Entry]) -> list[_Entry]:
 
 
 def filled_or_begun(transaction: Transaction, record: TableRecord, ids: list[int]) -> TableRecord:
-    """Fill new indexes, and a list of expiry times under the id of its table, or let it begin; gives the new record."""
+    """Fill new indexes, and a list of expiry times under the id of its table, or start to; return the new record."""
     if is_small(*transaction.counters([record.id])[record.id]):
         for id_ in ids:
             _fill_from(transaction, record.table_schema(), id_, _items(transaction, record))
@@ -55,14 +55,14 @@ def filled_or_begun(transaction: Transaction, record: TableRecord, ids: list[int
 
 
 def begin_filling(transaction: Transaction, record: TableRecord, ids: list[int]) -> TableRecord:
-    """Let new indexes, and a list of expiry times under the id of its table, be filled; gives the new record."""
+    """Start to fill new indexes, and a list of expiry times under the id of its table; return the new record."""
     for id_ in ids:
         transaction.connection.execute("INSERT INTO fillings VALUES (?, ?, x'')", (id_, record.name))
     return _marked(record, ids, is_filling=True)
 
 
 def fill_some(id_: int, transaction: Transaction) -> bool:
-    """Fill in the items that come next; True: there are more."""
+    """Fill in the next items; True if there are more."""
     row = transaction.connection.execute("SELECT table_name, position FROM fillings WHERE id = ?", (id_,)).fetchone()
     record = None if row is None else transaction.record(row[0])
     if row is None or record is None:
@@ -80,14 +80,14 @@ def fill_some(id_: int, transaction: Transaction) -> bool:
 
 
 def finish_filling(transaction: Transaction, record: TableRecord) -> None:
-    """Store a table of which a part has become whole. One that is being restored can be used when all its parts are."""
+    """Store a table of which a part is complete. One that is being restored becomes usable when all its parts are."""
     is_creating = record.is_creating and any(index.is_filling for index in record.indexes)
     replace_record(transaction.connection, record.model_copy(update={"is_creating": is_creating}))
     transaction.catalogue_changed = True
 
 
 def forget_filling(transaction: Transaction, id_: int) -> None:
-    """What was being filled, if it was, is gone."""
+    """Remove the progress of a filling, if there is one."""
     transaction.connection.execute("DELETE FROM fillings WHERE id = ?", (id_,))
 
 
@@ -138,7 +138,7 @@ _BYTES_DROPPED_AT_ONCE = 16 * 1024 * 1024
 
 
 def new_id(transaction: Transaction) -> int:
-    """A number that no table and no index ever had."""
+    """Return a number that no table or index ever had."""
     transaction.has_written = True
     connection = transaction.connection
     connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'last_id'")
@@ -147,7 +147,7 @@ def new_id(transaction: Transaction) -> int:
 
 
 def create_table(transaction: Transaction, record: TableRecord) -> None:
-    """Store a new table, with its indexes, empty."""
+    """Store a new, empty table with its indexes."""
     _changing(transaction)
     create_items(transaction, record.id)
     for index in record.indexes:
@@ -158,7 +158,7 @@ def create_table(transaction: Transaction, record: TableRecord) -> None:
 
 
 def create_items(transaction: Transaction, id_: int) -> None:
-    """Make room for the items of a table or of a backup."""
+    """Create the SQLite table for the items of a table or backup."""
     transaction.connection.execute(statements.of_table(id_).create)
     transaction.connection.execute("INSERT INTO counters VALUES (?, 0, 0)", (id_,))
 
@@ -169,9 +169,9 @@ def drop_items(transaction: Transaction, id_: int) -> None:
 
 
 def change_table(transaction: Transaction, before: TableRecord, after: TableRecord) -> TableRecord:
-    """Store the new description of a table; new indexes and a new TTL attribute are filled from its items.
+    """Store the new description of a table, and fill new indexes and a new TTL attribute from its items.
 
-    Gives what was stored: of a large table they are filled later, bit by bit.
+    Return the stored record: those of a large table are filled later, in steps.
     """
     _changing(transaction)
     had, kept = {index.id for index in before.indexes}, {index.id for index in after.indexes}
@@ -196,9 +196,9 @@ def change_table(transaction: Transaction, before: TableRecord, after: TableReco
 
 
 def drop_table(transaction: Transaction, record: TableRecord, *, keeps_items: bool = False) -> None:
-    """Remove a table with all that belongs to it but the journal: its stream can be read on until it is trimmed.
+    """Remove a table and all that belongs to it except the journal: its stream stays readable until it is trimmed.
 
-    `keeps_items`: they are those of a backup from now on, or are still being copied to one.
+    `keeps_items`: a backup owns them from now on, or they are still being copied to one.
     """
     _changing(transaction)
     for index in record.indexes:
@@ -229,9 +229,9 @@ def _drop_expiry(transaction: Transaction, table_id: int) -> None:
 
 
 def _drop_entries(transaction: Transaction, id_: int, drop: str) -> None:
-    """Drop the SQLite table of a table or index; a large one is left to the upkeep, which removes it bit by bit.
+    """Drop the SQLite table of a table or index; the upkeep removes a large one in steps.
 
-    Nothing leads to it any more: its id is gone from the catalogue and from the counters.
+    Nothing leads to it any more: its id is no longer in the catalogue and the counters.
     """
     (entries, size) = transaction.counters([id_])[id_]
     if entries <= _DROPPED_AT_ONCE and size <= _BYTES_DROPPED_AT_ONCE:

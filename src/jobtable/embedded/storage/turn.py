@@ -1,4 +1,4 @@
-"""Whose turn it is to write: one process at a time, in the order in which they asked."""
+"""Decides which process may write: one at a time, in the order of their requests."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _LONGEST_WITHOUT_PROGRESS = 0.5
 class Turn:
     """A fair lock between processes, and the number of the catalogue's last change, in one small file.
 
-    The lock is a flock, which the kernel ends when its process dies. The kernel wakes whoever waits, but a process
-    that comes just then can be faster, and under load the same one is, again and again. So where several want the
-    lock they take tickets: only the next in line waits for the flock itself, the others watch the tickets pass. A
-    process that was killed or stopped in the line holds the others up for half a second, once.
+    The lock is a flock, which the kernel releases when its process dies. The kernel wakes a waiting process, but
+    another one that comes just then can be faster, and under load the same one is, again and again. So with several
+    waiting they take tickets: only the next in line waits for the flock itself, the others watch the tickets pass. A
+    process that was killed or stopped in the line delays the others by half a second, once.
 
-    `with turn:` is for one thread of the process at a time. Only who has the turn announces.
+    `with turn:` is for one thread of the process at a time. Only the holder of the turn announces.
     """
 
     BEING_CHANGED = _NUMBER.pack(_NO_NUMBER)
-    """What `catalogue_version` gives after `announce_change`."""
+    """The value of `catalogue_version` after `announce_change`."""
 
     def __init__(self, path: str) -> None:
         create_private(path)
@@ -56,7 +56,7 @@ class Turn:
         self.catalogue_version: Callable[[], bytes] = partial(itemgetter(slice(_ISSUED)), self._numbers)
         """Changes whenever any process has changed the catalogue, or is about to; costs no system call."""
         self.announced = b""
-        """What `catalogue_version` gave when the turn began; nobody else changes it until the turn ends."""
+        """The value of `catalogue_version` when the turn began; nobody else changes it until the turn ends."""
 
     def __enter__(self) -> None:
         numbers = self._numbers
@@ -80,12 +80,12 @@ class Turn:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def leave(self) -> None:
-        """End a turn, or the asking for one, that an interrupt may have left half done; else it does nothing."""
+        """End a turn, or a request for one, that an interrupt may have left half done; otherwise do nothing."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _TICKET_BYTE)
 
     def is_mine_to_keep_up(self) -> bool:
-        """Whether this process, and no other, does the upkeep; it stays so until it leaves that, or ends."""
+        """Whether this process alone does the upkeep; it stays so until it leaves that, or ends."""
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _UPKEEP_BYTE)
         except BlockingIOError:
@@ -98,24 +98,23 @@ class Turn:
 
     @staticmethod
     def label(catalogue_version: int) -> bytes:
-        """What `catalogue_version` gives after that version was announced."""
+        """Return the value of `catalogue_version` after that version is announced."""
         return _NUMBER.pack(catalogue_version)
 
     def announce_change(self) -> None:
-        """Tell the readers of every process, before a change of the catalogue is committed, that they cannot know it.
+        """Announce to the readers of every process, before a change of the catalogue is committed, that it is unknown.
 
-        If this process dies, nobody can tell whether it was committed: it stays so until the next one who has the
-        turn, and so sees what is in the file, announces that.
+        If this process dies, nobody knows whether it was committed, until the next holder of the turn sees what is in
+        the file and announces that.
         """
         self._write(_VERSION, _NO_NUMBER)
 
     def announce(self, catalogue_version: int) -> None:
-        """Tell the readers of every process the number of the catalogue's last change, if they know another one."""
+        """Announce the number of the catalogue's last change to the readers of every process, if it is new."""
         if self.catalogue_version() != self.label(catalogue_version):
             self._write(_VERSION, catalogue_version)
 
     def close(self) -> None:
-        """Give back the file."""
         self._numbers.close()
         self._close_file()
 

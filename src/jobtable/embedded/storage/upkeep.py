@@ -1,4 +1,4 @@
-"""What happens by itself: items and backups expire, journals are trimmed, what is large is filled or removed."""
+"""Background work: items and backups expire, journals are trimmed, large indexes and tables are filled or removed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _JOURNALS = (
 
 
 class Upkeepable(Protocol):
-    """What upkeep needs of a storage."""
+    """The part of a storage that the upkeep uses."""
 
     def now(self) -> float: ...
     def write(self, action: Callable[[Transaction], T], /) -> T: ...
@@ -61,7 +61,7 @@ class Upkeepable(Protocol):
 
 
 class Upkeep:
-    """A thread that runs while there is something to keep up. One process does it at a time, but for own fillings."""
+    """A thread that runs while there is work. One process does it at a time, except for its own fillings."""
 
     def __init__(self, storage: Upkeepable, turn: Turn) -> None:
         self._storage = storage
@@ -73,10 +73,10 @@ class Upkeep:
         self._fills_anyway = False
 
     def start_if_needed(self, *, after_own_change: bool = False) -> None:
-        """Start the thread unless it runs or has nothing to do. What is to be filled it does at once.
+        """Start the thread unless it runs or has nothing to do. Fillings start at once.
 
-        After a change of its own the process fills also where another one keeps up: that may be idle, or stopped, and
-        somebody waits here. It never fails: the change that it follows is stored already.
+        After its own change a process also fills while another one does the upkeep: that may be idle or stopped, and a
+        caller waits here. This never fails: the change that it follows is stored already.
         """
         with self._lock:
             if self._stop.is_set():
@@ -111,7 +111,7 @@ class Upkeep:
             thread.join()
 
     def run_round(self) -> bool:
-        """Do what is due; False when the thread is to end."""
+        """Do the due work; False when the thread should end."""
         is_called = self._is_called.is_set()
         self._is_called.clear()
         if self._stop.is_set():
@@ -129,7 +129,7 @@ class Upkeep:
             return True
 
     def _has_ended(self) -> bool:
-        """Whether there is nothing left to do; then another process may be the one that keeps up."""
+        """Whether no work is left; then another process may do the upkeep."""
         with self._lock:
             self._fills_anyway &= bool(self._storage.query(_UNFINISHED))
             if self._is_called.is_set() or has_work(self._storage):
@@ -140,7 +140,7 @@ class Upkeep:
 
 
 def _run(upkeep: weakref.ref[Upkeep], is_called: threading.Event) -> None:
-    """Run one round after the other until none is left to run, or nobody is left to run it for."""
+    """Run rounds until no work is left, or the storage is gone."""
     while True:
         is_called.wait(_SECONDS_BETWEEN_ROUNDS)
         owner = upkeep()
@@ -150,13 +150,13 @@ def _run(upkeep: weakref.ref[Upkeep], is_called: threading.Event) -> None:
 
 
 def has_work(storage: Upkeepable) -> bool:
-    """Whether some table has a TTL attribute, a journal or something to be filled in, or something is left of it."""
+    """Whether some table has a TTL attribute, a journal or something to fill in, or leftovers to remove."""
     work = (_HAS_EXPIRY_OR_JOURNAL, _ABANDONED, _UNFINISHED, _EXPIRING_BACKUPS)
     return any(storage.query(sql) for sql in work)
 
 
 def fill_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> None:
-    """Restore what is to be restored, and fill what is to be filled, in small transactions."""
+    """Finish restores and fillings in small transactions."""
     for sql, do_some in ((_BEING_RESTORED, _restore_some), (_BEING_FILLED, fill_some)):
         for (id_,) in storage.query(sql):
             has_more = True
@@ -165,7 +165,7 @@ def fill_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
 
 
 def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> int:
-    """Do all that is due now, in small transactions; gives the number of items that expired."""
+    """Do all due work in small transactions; return the number of items that expired."""
     fill_up(storage, is_stopped)
     expired = 0
     for (name,) in storage.query(_TABLES_WITH_EXPIRY):
@@ -185,7 +185,7 @@ def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
 
 
 def _expire_some(name: str, now: float, transaction: Transaction) -> int:
-    """Delete a few expired items. What is renewed meanwhile has moved in the list, so it is not found here."""
+    """Delete a few expired items. Renewed ones have moved in the list, so they are not found here."""
     table = transaction.table(name)
     if table is None or table.ttl_attribute is None:
         return 0
@@ -218,7 +218,7 @@ def _remove_backup(id_: int, transaction: Transaction) -> None:
 
 
 def _remove_some(name: str, transaction: Transaction) -> bool:
-    """Remove some entries of an abandoned table, and it itself when it is empty; True: there are more."""
+    """Remove some entries of an abandoned table, and the table itself once it is empty; True if there are more."""
     transaction.has_written = True
     connection = transaction.connection
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is None:
@@ -232,7 +232,7 @@ def _remove_some(name: str, transaction: Transaction) -> bool:
 
 
 def _first_positions(connection: sqlite3.Connection, name: str) -> Iterator[tuple[bytes]]:
-    """As many entries as others can wait for."""
+    """Yield as many entries as others can wait for."""
     column = "size" if name.startswith("items_") else "target"  # what an entry has of bytes, beside its position
     sql = f"SELECT position, {column} FROM {name} LIMIT {_REMOVED_AT_ONCE}"  # noqa: S608 - a name that this package has made
     total = 0
@@ -244,10 +244,10 @@ def _first_positions(connection: sqlite3.Connection, name: str) -> Iterator[tupl
 
 
 def _journals_to_trim(storage: Upkeepable, now: float) -> list[int]:
-    """The tables in whose journals something is not needed any more.
+    """Return the tables whose journals have changes that nobody needs any more.
 
-    It only reads: the journals of thousands of deleted tables may wait for their day to be over, and each would take
-    the turn of those who write.
+    This only reads: the journals of thousands of deleted tables may wait for the end of their day, and each would take
+    the turn of the writers.
     """
     with storage.read() as view:
         streams: dict[int, list[bool]] = {}
@@ -267,14 +267,14 @@ def _is_to_be_trimmed(view: View, table_id: int, stored: bytes | None, are_over:
 
 
 def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
-    """Remove a few of the changes that nobody needs any more; True: there are more."""
+    """Remove a few changes that nobody needs any more; True if there are more."""
     has_streams = journal.forget_streams(transaction, table_id, now)
     since = _needed_since(read_record_of_id(transaction.connection, table_id), has_streams, now)
     return journal.trim_some(transaction, table_id, since, journal.first_needed(transaction, table_id))
 
 
 def _needed_since(record: TableRecord | None, has_streams: bool, now: float) -> float | None:
-    """Since when changes of a table are needed, which may have been deleted; None: none of them is."""
+    """Return the time since when changes of a table (perhaps deleted) are needed; None if none is."""
     needed = [now - journal.STREAM_SECONDS] if has_streams else []
     if record is not None and record.recovery is not None:
         needed.append(now - record.recovery.days * 86_400)

@@ -23,7 +23,7 @@ _LATEST = 2**53  # beyond every date; larger numbers would not fit into SQLite's
 
 
 def expiry_time(attribute: str | None, item: Item | None) -> int | None:
-    """The second in which an item expires; None when its attribute is missing, no number, or beyond every date."""
+    """Return the second in which an item expires; None without a number, or beyond every date."""
     if attribute is None or item is None:
         return None
     text = item.get(attribute, {}).get("N")
@@ -41,26 +41,26 @@ class Sized(NamedTuple):
     """An item with its size as DynamoDB measures it; NO_ITEM where there is none."""
 
     item: Item | None
-    """All of it; but of an EncodedItem what it has."""
+    """All of it, or the known attributes of an EncodedItem."""
     size: int
     body: bytes | None = None
-    """The item as JSON, where it is known."""
+    """The item as JSON, if known."""
 
 
 NO_ITEM = Sized(None, 0)
 
 
 class IndexChange(NamedTuple):
-    """What a write did to one index: the key and the size of the item's entry, before and after."""
+    """The effect of a write on one index: the key and the size of the item's entry, before and after."""
 
     schema: IndexSchema
     before: IndexValues | None
-    """None: there was no entry."""
+    """None without an entry."""
     after: IndexValues | None
     size_before: int
     size_after: int
     is_same: bool
-    """Whether the entry is what it was, with all that the index holds of the item."""
+    """Whether the entry stays the same, with everything that the index holds of the item."""
 
 
 class View:
@@ -72,35 +72,35 @@ class View:
         self.connection = connection
         self._cache = cache
         self.cursors: list[sqlite3.Cursor] = []
-        """Ranges that have been begun."""
+        """Ranges whose reading has begun."""
 
     def table(self, name: str) -> TableSchema | None:
-        """The table, or None."""
+        """Return the table, or None."""
         return self._cache.table(name, self.connection)
 
     def get(self, table: TableSchema, position: bytes) -> bytes | None:
-        """One item as JSON, or None."""
+        """Return one item as JSON, or None."""
         row = self.sized(table, position)
         return None if row is None else row[0]
 
     def sized(self, table: TableSchema, position: bytes) -> tuple[bytes, int] | None:
-        """One item as JSON, and its size as DynamoDB measures it; or None."""
+        """Return one item as JSON and its size as DynamoDB measures it, or None."""
         row: tuple[bytes, int] | None = self.connection.execute(
             statements.of_table(table.id).get, (position,)
         ).fetchone()
         return row
 
     def read(self, table: TableSchema, position: bytes) -> Sized:
-        """The item at a position, or NO_ITEM."""
+        """Return the item at a position, or NO_ITEM."""
         row = self.connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
         return NO_ITEM if row is None else Sized(from_json(row[0], cache_strings="keys"), row[1], row[0])
 
     def range(
         self, table: TableSchema, index: IndexSchema | None, low: bytes, high: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[int, bytes]]:
-        """Size and item of every entry with low <= position < high (None: to the end), in order or backwards.
+        """Iterate over size and item of every entry with low <= position < high (None: to the end), in either order.
 
-        They are read as they are asked for. Those of an index are the size and the whole item of the table.
+        They are read on demand. Entries of an index have the size and the whole item of the table.
         """
         sql = statements.of_range(table.id, None if index is None else index.id, high is not None, reverse)
         cursor = self.connection.execute(sql, (low,) if high is None else (low, high))
@@ -108,42 +108,42 @@ class View:
         return cursor
 
     def entries(self, table: TableSchema, index: IndexSchema | None, after: bytes = b"") -> Iterator[Entry]:
-        """Every entry behind a position, with its own in the table or index, in order, read as it is asked for."""
+        """Iterate over every entry after a position, with its own position, in order, read on demand."""
         sql = statements.of_entries(table.id, None if index is None else index.id)
         cursor = self.connection.execute(sql, (after,))
         self.cursors.append(cursor)
         return cursor
 
     def record(self, name: str) -> TableRecord | None:
-        """Everything about a table that is not an item, or None."""
+        """Return everything about a table that is not an item, or None."""
         return read_record(self.connection, name)
 
     def table_names(self, after: str, limit: int) -> list[str]:
-        """Names of tables in order, from the first one after `after`."""
+        """Return names of tables in order, from the first one after `after`."""
         sql = "SELECT name FROM tables WHERE name > ? ORDER BY name LIMIT ?"
         return [name for (name,) in self.connection.execute(sql, (after, limit))]
 
     def counters(self, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-        """For each id of a table or index: how many entries it has, and their bytes as DynamoDB measures them."""
+        """Return the number of entries of each table or index, and their bytes as DynamoDB measures them."""
         sql = "SELECT items, bytes FROM counters WHERE id = ?"
         return {id_: self.connection.execute(sql, (id_,)).fetchone() for id_ in ids}
 
     def filled_to(self, id_: int) -> bytes | None:
-        """The last position of the table that an index, or a list of expiry times, holds as yet; None: it holds all."""
+        """Return the last table position that an unfinished index or list of expiry times holds; None: it holds all."""
         row = self.connection.execute("SELECT position FROM fillings WHERE id = ?", (id_,)).fetchone()
         return None if row is None else row[0]
 
     def end_reads(self) -> None:
-        """Let go of what unfinished ranges hold."""
+        """Close unfinished ranges."""
         for cursor in self.cursors:
             cursor.close()
         self.cursors.clear()
 
 
 class Transaction(View):
-    """A View that can change what it sees. It is alone: no other writer of any process is at work meanwhile.
+    """A View that can change what it sees. No other writer of any process runs at the same time.
 
-    Actions that share a commit use it one after the other. `has_written` speaks of the last one.
+    Actions that share a commit use it one after the other. `has_written` is about the last one.
     """
 
     __slots__ = (
@@ -172,11 +172,11 @@ class Transaction(View):
         self.catalogue_changed = False
 
     def read(self, table: TableSchema, position: bytes) -> Sized:
-        """As of a View. A large table that was deleted meanwhile still has items, so that is looked at first."""
+        """Read as a View does. A large table that was deleted meanwhile still has items, so that is checked first."""
         return super().read(self._current(table), position)
 
     def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
-        """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
+        """Store an item in place of `old`, the stored one; return the changes of the entries of each index."""
         if self._cache.tables.get(table.name) is not table:
             table = self._current(table)
             new = _seen_by(table, new)
@@ -185,7 +185,7 @@ class Transaction(View):
         return self._follow(table, position, old, new, body)
 
     def add(self, table: TableSchema, position: bytes, new: Sized) -> list[IndexChange] | None:
-        """Store an item where there is none, and give what `put` gives; None, and nothing done, if there is one."""
+        """Store an item where there is none, and return what `put` returns; None, and nothing done, if there is one."""
         if self._cache.tables.get(table.name) is not table:
             table = self._current(table)
             new = _seen_by(table, new)
@@ -197,14 +197,14 @@ class Transaction(View):
         return self._follow(table, position, NO_ITEM, new, body)
 
     def delete(self, table: TableSchema, position: bytes, old: Sized, *, by_service: bool = False) -> list[IndexChange]:
-        """Remove the item that is there, `old`; gives what became of its entries. `by_service`: it expired."""
+        """Delete the stored item, `old`; return the changes of its entries. `by_service`: it expired."""
         table = self._current(table)
         self._write(statements.of_table(table.id).delete, (position,))
         return self._follow(table, position, old, NO_ITEM, None, by_service=by_service)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Store what is put and deleted in this block at its end, in less time. Nothing of it can be read before."""
+        """Store what is put and deleted in this block at its end, which is faster. None of it can be read before."""
         rows: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)
         self.has_written = True  # from the beginning: what fails within has been counted
         self._rows = rows
@@ -216,7 +216,7 @@ class Transaction(View):
             self.connection.executemany(sql, values)
 
     def token(self, token: str) -> tuple[bytes, bytes] | None:
-        """What `remember` stored under this idempotency token in the last ten minutes: request, response."""
+        """Return what `remember` stored under this idempotency token in the last ten minutes: request, response."""
         row: tuple[int, bytes, bytes] | None = self.connection.execute(
             "SELECT time, request, response FROM tokens WHERE token = ?", (token,)
         ).fetchone()
@@ -231,24 +231,24 @@ class Transaction(View):
         self.connection.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)", row)
 
     def forget_tokens(self) -> bool:
-        """Take out some of what was remembered more than ten minutes ago; True: there is more."""
+        """Remove some of what was remembered more than ten minutes ago; True if there is more."""
         old = "SELECT token FROM tokens WHERE time <= ? ORDER BY time LIMIT ?"
         bounds = (int(self._now()) - _TOKEN_SECONDS, _FORGOTTEN_AT_ONCE)
         sql = f"DELETE FROM tokens WHERE token IN ({old})"  # noqa: S608 - it has no foreign text
         return self.connection.execute(sql, bounds).rowcount == _FORGOTTEN_AT_ONCE
 
     def store_counts(self) -> None:
-        """Store how the number of entries and their bytes have changed; to be called once, at the end."""
+        """Store the changes of the counters; called once, at the end."""
         for id_, (items, size) in self._counts.items():
             if items or size:
                 self._execute(_ADD_TO_COUNTERS, (items, size, id_))
 
     def forget_schemas(self) -> None:
-        """Read the schemas of tables anew from here on: an action has changed the catalogue."""
+        """Read the schemas of tables again from here on: an action has changed the catalogue."""
         self._cache = Cache(b"")
 
     def counters(self, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-        """As of a View, with what this transaction has changed so far."""
+        """Count as a View does, with the changes of this transaction so far."""
         stored = super().counters(ids)
         for id_, (items, size) in self._counts.items():
             if id_ in stored:
@@ -262,11 +262,11 @@ class Transaction(View):
         counts[1] += size
 
     def uncount(self, id_: int) -> None:
-        """Forget what was noted of a table or index that is gone."""
+        """Forget the counts of a dropped table or index."""
         self._counts.pop(id_, None)
 
     def _current(self, table: TableSchema) -> TableSchema:
-        """The table as this transaction sees it: the caller may have looked it up before an index was added."""
+        """Return the table as this transaction sees it: the caller may have looked it up before an index was added."""
         current = self._cache.table(table.name, self.connection)
         if current is None or current.id != table.id:
             raise table_not_found()
@@ -289,7 +289,7 @@ class Transaction(View):
         *,
         by_service: bool = False,
     ) -> list[IndexChange]:
-        """Keep everything in step with a table in which an item, or none, has come in place of another."""
+        """Update everything that follows from a table in which one item, or none, has replaced another."""
         counts = self._counts[table.id]
         counts[0] += (new.item is not None) - (old.item is not None)
         counts[1] += new.size - old.size
@@ -324,7 +324,7 @@ class Transaction(View):
         return changes
 
     def _is_filled(self, id_: int, position: bytes) -> bool:
-        """Whether what is being filled holds the items of this position. Those behind it follow as they are then."""
+        """Whether an unfinished index or list holds this position. Later positions are filled in as they are then."""
         filled_to = self.filled_to(id_)
         return filled_to is None or position <= filled_to
 
@@ -347,21 +347,21 @@ class Transaction(View):
 
 
 def _seen_by(table: TableSchema, new: Sized) -> Sized:
-    """An item for a table that has changed since the item was made ready, and may look at more of it now."""
+    """Return an item prepared for an older schema, with all attributes that the present one may use."""
     if type(new.item) is EncodedItem and new.item.lacks(table.looked_at):
         return new._replace(item=new.item.whole())
     return new
 
 
 def _is_same(old: Sized, new: Sized) -> bool:
-    """Whether two items of one size are equal, whatever the order of their attributes is."""
+    """Whether two items of one size are equal, whatever the order of their attributes."""
     if type(new.item) is EncodedItem:
         return old.body == new.body or old.item == new.item.whole()
     return old.item == new.item
 
 
 def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) -> list[IndexChange]:
-    """What replacing one item by another, or by the same, does to the indexes in which one of them stands."""
+    """Return the effects of replacing one item by another, or by the same, on the indexes that hold one of them."""
     befores = _IN_NONE if old.item is None else table.index_values(old.item)
     afters = _IN_NONE if new.item is None else table.index_values(new.item)
     old_size, new_size = old.size, new.size
@@ -385,4 +385,4 @@ _NO_CHANGE: Callable[[], list[int]] = partial(list, (0, 0))
 _IN_NONE: tuple[IndexValues | None, ...] = ()
 _TOKEN_SECONDS = 600
 _FORGOTTEN_AT_ONCE = 1000
-"""More than share one commit, so that all are forgotten in time however many there are."""
+"""More than share one commit, so that all are removed in time however many there are."""

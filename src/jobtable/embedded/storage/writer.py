@@ -31,7 +31,7 @@ _LONGEST_WAIT_MS = 100
 
 
 class WalBound:
-    """Looks at the log after commits, and restarts it when it has become too long."""
+    """Checks the log after commits, and restarts it when it is too long."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class WalBound:
         self._step = step
         self._look_seconds = look_seconds
         self.next_look = 0.0
-        """When it is time for a look, by the clock that `restart_if_long` is told."""
+        """The time of the next check, by the clock of `restart_if_long`."""
 
     def restart_if_long(self, connection: sqlite3.Connection, now: float) -> None:
-        """Restart the log if it is too long; waits a tenth of a second at most, and tries again when it has grown."""
+        """Restart the log if it is too long; wait at most a tenth of a second, and try again when it has grown."""
         self.next_look = now + self._look_seconds
         size = os.stat(self._path).st_size
         if size >= self._next_attempt:
@@ -75,7 +75,7 @@ _LONGEST_WITHOUT_WORD = 1.0
 
 
 class Home(Protocol):
-    """What the writer needs of the storage that it writes for."""
+    """The part of a storage that its writer uses."""
 
     path: str
 
@@ -85,19 +85,19 @@ class Home(Protocol):
 
 
 class _Call:
-    """One caller's action, and what became of it. What every call begins with stands here, and costs it nothing."""
+    """One caller's action and its outcome. The initial values are class attributes, which cost a call nothing."""
 
     action: Callable[[Transaction], Any]
     result: Any = None
     error: BaseException | None = None
     is_taken = False
-    """Whether a leader is at work on it, or was."""
+    """Whether a leader has started it."""
     is_done = False
     word: threading.Lock | None = None
-    """Held while the caller waits for word: that it is done, or is to lead."""
+    """Held while the caller waits for a signal that the call is done, or should lead."""
 
     def tell(self) -> None:
-        """Give the caller word, unless it has been given."""
+        """Signal the caller, unless that was done."""
         if self.word is not None:
             with contextlib.suppress(RuntimeError):
                 self.word.release()
@@ -121,7 +121,7 @@ class Writer:
         self._refusal: str | None = None
 
     def run(self, action: Callable[[Transaction], T]) -> T:
-        """Run an action atomically, together with those of other threads, and give its result."""
+        """Run an action atomically, together with those of other threads, and return its result."""
         call = _Call()
         call.action = action
         # A signal may raise KeyboardInterrupt, or something else, between any two steps. So whoever leads holds a lock
@@ -156,7 +156,7 @@ class Writer:
         self._wake_next()
 
     def close(self, refusal: str) -> None:
-        """Let every write that was asked for finish, then close; later ones raise with that reason."""
+        """Let every requested write finish, then close; later ones raise with that reason."""
         with self._leading:
             while (call := self._take_next()) is not None:
                 self._do(call)
@@ -166,7 +166,7 @@ class Writer:
             self._refusal = refusal
 
     def restart_in_child(self, turn: Turn) -> None:
-        """Begin anew in a forked process."""
+        """Start again in a forked process."""
         self._turn = turn
         self._leading = threading.Lock()
         self._is_passed_on = False
@@ -174,7 +174,7 @@ class Writer:
         self._cache, self._version = Cache(b""), -1
 
     def _wait(self, call: _Call) -> None:
-        """Wait until another thread has done the call, or this one is to lead; or too long for either."""
+        """Wait until another thread has done the call, or this one should lead; or too long for either."""
         call.word = word = threading.Lock()
         word.acquire()
         self._waiting.append(call)
@@ -193,7 +193,7 @@ class Writer:
         return True
 
     def _withdraw(self, call: _Call) -> None:
-        """Let nobody take the call along any more."""
+        """Remove the call from those that a leader may take along."""
         with contextlib.suppress(ValueError):  # it does not wait
             self._waiting.remove(call)
 
@@ -208,7 +208,7 @@ class Writer:
             call.tell()
 
     def _do(self, call: _Call) -> None:
-        """Do the call, and those that wait, in one commit."""
+        """Do the call and the waiting ones in one commit."""
         if self._refusal is not None:
             call.error = StorageError(self._refusal)
             return
@@ -236,10 +236,10 @@ class Writer:
                 done.tell()
 
     def _commit(self, taken: list[_Call]) -> bool:
-        """Do those of the calls that have not failed, and whoever waits meanwhile; False, and nothing done: once more.
+        """Do the calls that have not failed, and those that arrive meanwhile; False, and nothing done: try again.
 
-        Nearly every write comes through here alone. Behind a wait for the disk each call of a function costs it a
-        microsecond, so what is to be looked at is looked at here.
+        Nearly every write passes through here alone. After a wait for the disk each function call costs it a
+        microsecond, so the checks are inlined.
         """
         cursor = self._cursor or self._reconnect()
         execute = cursor.execute
@@ -271,10 +271,10 @@ class Writer:
         return True
 
     def _run_actions(self, transaction: Transaction, taken: list[_Call], deadline: float) -> bool:
-        """Run the actions of a commit; False: one has failed when it had written already, and all are to be undone.
+        """Run the actions of a commit; False: one failed after it had written, and all must be undone.
 
-        They are done again without it. A savepoint for each action would undo less. But nearly all actions that fail
-        do so before they write, and those that do not fail would pay for it.
+        They are then done again without it. A savepoint for each action would undo less, but nearly all failing actions
+        fail before they write, and the others would pay for it.
         """
         for call in taken:  # to which those who wait are added meanwhile
             if call.error is None:
@@ -307,14 +307,14 @@ class Writer:
             self._home.catalogue_changed(version)
 
     def _take_all(self, calls: Sequence[_Call]) -> Iterator[_Call]:
-        """Those of the calls that still wait."""
+        """Yield those of the calls that still wait."""
         for call in calls:
             with contextlib.suppress(ValueError):  # it has been taken along, or has left
                 self._waiting.remove(call)
                 yield call
 
     def _take_next(self) -> _Call | None:
-        """The call that has waited longest, or None."""
+        """Take the call that has waited longest, or None."""
         try:
             call = self._waiting.popleft()
         except IndexError:
@@ -333,13 +333,13 @@ class Writer:
 
 
 def _fail(call: _Call, error: Exception) -> None:
-    """Tell an action's failure to its caller alone; one of SQLite or the disk concerns all, and is raised."""
+    """Report an action's failure to its caller alone; one of SQLite or the disk concerns all, and is raised."""
     call.error = table_not_found() if is_missing_table(error) else error
     if isinstance(call.error, sqlite3.Error):
         raise call.error
 
 
 def _interrupted(error: BaseException | None = None) -> RequestError:
-    """What a caller is told whose call was taken along by a thread that was interrupted: it may be done or not."""
+    """Return the error for a caller whose call was taken along by an interrupted thread: it may be done or not."""
     reason = "" if error is None else f": {error!r}"
     return request_error("InternalServerError", f"the write was interrupted{reason}")

@@ -126,3 +126,15 @@ class Run:
 
     def measure(self, *steps: int) -> None:
         self.tell("metrics", metrics=[{"metric_name": "loss", "value": 1 / (1 + n), "step": n} for n in steps])
+
+
+def check_without_scripts(browser: Browser, served: Served, *paths: str) -> None:
+    """Without scripts pages offer links, nothing that needs scripts, and say so."""
+    context = browser.new_context(base_url=served.url, java_script_enabled=False)
+    page = context.new_page()
+    for path in paths:
+        page.goto(path)
+        assert page.locator("main a:visible").count() > 0, path
+        assert page.locator("main button[type=button]:visible, main form[data-send]:visible").count() == 0, path
+        assert page.get_by_text("Scripts are switched off").is_visible(), path
+    context.close()

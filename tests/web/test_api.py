@@ -14,17 +14,12 @@ import pytest
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from tests.systems.receipts.pictures import ocr_result
 from tests.web.conftest import Served, clock_that_was_ahead
 
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
 from jobtable.jobs.stored.entities import Job, JobDependency
 from jobtable.jobs.stored.fields import Status
-from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.receipts.entities import ReceiptChatGPTValidation, ResultType
-from jobtable.systems.receipts.ocr import OcrService
-from jobtable.systems.receipts.validation import Finding, ValidationService
 from jobtable.web import dependencies
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
 from jobtable.web.strictness import check_body
@@ -355,8 +350,6 @@ _LISTS_UNDER = [
     "queues/ID/ready",
     "queues/ID/jobs?group_id=s",
     "instances/ID/jobs",
-    *(f"journeys/ID/{name}" for name in ("stages", "rules", "executions", "rules?stage_id=s")),
-    *(f"journey-executions/ID/{name}" for name in ("logs", "recent-logs", "reports")),
 ]
 
 
@@ -479,41 +472,6 @@ def test_a_worker_that_lost_its_job_writes_nothing(client: httpx.Client) -> None
     assert client.get(at).json()["status"] == "RUNNING"
 
 
-# --- reports and files of journeys ------------------------------------------------------------------------------------
-
-
-def test_a_report_whose_answer_was_lost_with_its_server_is_stored_once(
-    open_server: Served, client: httpx.Client
-) -> None:
-    source = {"schema_id": "s", "schema_name": "n"}
-    new = {"journey_id": "told", "name": "j", "created_by": "a", "oda_component_type": "X", "source": source}
-    assert client.post("/api/v1/journeys", json=new).status_code == 201
-    journeys, store = open_server.services.get(Journeys), open_server.services.store
-    journeys.create_execution(journeys.get_stage("told", "raw_analysis"), "told-1")
-    body = {"report_type": "custom", "title": "Coverage", "content": {"fields": 3}}
-    at, key = "/api/v1/journeys/told/executions/told-1/reports", {"Idempotency-Key": "told"}
-    first = client.post(at, json=body, headers=key)
-    store.delete(AnsweredRequest.key(caller="local", request_key="told"))
-    again = client.post(at, json=body, headers=key)
-    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
-    assert len(list(journeys.list_job_reports("told-1"))) == 1
-
-
-def test_the_file_of_a_journey_is_called_after_it_and_errors_tell_nothing_of_the_servers_folders(
-    client: httpx.Client,
-) -> None:
-    source = {"schema_id": "s", "schema_name": "n"}
-    new = {"journey_id": "J 1", "name": "j", "created_by": "a", "oda_component_type": "X", "source": source}
-    assert client.post("/api/v1/journeys", json=new).status_code == 201
-    exported = client.get("/api/v1/journeys/J%201/export")
-    assert exported.headers["content-disposition"] == "attachment; filename*=utf-8''J%201.zip"
-    for body in (b"", b"PK" * 100, exported.content[:-1]):
-        refused = client.post("/api/v1/journey-imports", content=body, headers={"Content-Type": "application/zip"})
-        assert (refused.status_code, refused.json()["type"]) == (400, "ArchiveError")
-        assert refused.json()["detail"].startswith("the file ")
-        assert "/tmp" not in refused.text
-
-
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
@@ -527,9 +485,6 @@ def test_items_are_explored_by_index_partition_and_prefix(client: httpx.Client) 
     second = client.get(at, params={"index": "GSITYPE", "partition": "QUEUE", "limit": 1, "cursor": page["cursor"]})
     assert second.json()["items"] != page["items"]
     assert client.get("/api/v1/tables/none/items", params={"partition": "x"}).status_code == 404
-    not_deployed = client.get("/api/v1/tables/jobtable-legacy/items", params={"partition": "x"})
-    assert not_deployed.status_code == 404
-    assert "jobtable tables create" in not_deployed.json()["hint"]
     assert client.get(at, params={"partition": "x", "index": "none"}).status_code == 404
     assert client.get(at, params={"partition": ["x", "y"]}).status_code == 400
 
@@ -545,65 +500,13 @@ def test_an_item_that_is_no_entity_is_shown_as_it_is(open_server: Served, client
 
 def test_capacity_and_metrics_are_told(client: httpx.Client) -> None:
     client.get("/api/v1/queues")
-    client.get("/api/v1/conversations/any/clusters")
+    client.get("/api/v1/jobs/none")
     patterns = {each["pattern"]: each for each in client.get("/api/v1/capacity").json()}
     assert patterns["Queue.by_name"]["read_units"] > 0
     metrics = client.get("/metrics").text
     assert 'jobtable_http_requests_total{method="GET",route="api.queues.list_queues",status="200"}' in metrics
-    assert 'route="api.conversations.list_clusters_of_conversation"' in metrics
+    assert 'route="api.jobs.get_job",status="404"' in metrics
     assert "jobtable_http_request_duration_seconds_bucket" in metrics
-
-
-# --- receipts -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "told"),
-    [
-        ("validations", {"overall_status": "NEEDS_REVIEW"}),
-        ("validation-fields", {"field_name": "total", "status": "NEEDS_REVIEW"}),
-        ("validation-results", {"field_name": "total", "message": "odd"}),
-        ("second-passes", {"revised_status": "NEEDS_REVIEW"}),
-    ],
-)
-def test_all_parts_of_validations_are_listed_by_time(open_server: Served, kind: str, told: dict[str, Any]) -> None:
-    validation = ValidationService(open_server.services.store)
-    image_id = f"listed-{kind}"
-    validation.start(image_id, 1, version="1")
-    validation.add_findings(image_id, 1, "total", [Finding(ResultType.WARNING, "odd")])
-    moment = validation.get_summary(image_id, 1).validation_timestamp
-    validation.second_pass(
-        ReceiptChatGPTValidation(
-            image_id=image_id, receipt_id=1, timestamp=moment, original_status="VALID", revised_status="NEEDS_REVIEW"
-        )
-    )
-    client = open_server.client()
-    page = client.get(f"/api/v1/analyses/{kind}", params={"newest_first": True, "limit": 100}).json()
-    (found,) = (each for each in page["items"] if each["image_id"] == image_id)
-    assert told.items() <= found.items()
-    later = client.get(f"/api/v1/analyses/{kind}", params={"after": "2999-01-01T00:00:00Z"}).json()
-    assert later["items"] == []
-
-
-def test_a_validation_is_deleted_and_begins_anew(open_server: Served) -> None:
-    client, address = open_server.client(), "/api/v1/images/validated-twice/receipts/1/validation"
-    assert client.post(address, json={"version": "1"}).status_code == 201
-    assert client.post(address, json={"version": "2"}).status_code == 409
-    assert client.delete(address).json() == {"count": 1}
-    assert client.delete(address).status_code == 404
-    assert client.post(address, json={"version": "2"}).json()["version"] == "2"
-
-
-def test_a_receipt_is_read_down_to_its_letters(open_server: Served) -> None:
-    OcrService(open_server.services.store).store(ocr_result("spelt", lines=2, words=2, letters=3, receipts=2))
-    client, address = open_server.client(), "/api/v1/images/spelt/receipts/2/lines"
-    for path, member, count in ((address, "line_id", 2), (f"{address}/1/words", "word_id", 2)):
-        found = client.get(path).json()["items"]
-        assert [(each["receipt_id"], each[member]) for each in found] == [(2, n + 1) for n in range(count)]
-    letters = client.get(f"{address}/1/words/2/letters", params={"limit": 2}).json()
-    assert [each["letter_id"] for each in letters["items"]] == [1, 2]
-    rest = client.get(f"{address}/1/words/2/letters", params={"cursor": letters["cursor"]}).json()
-    assert [each["letter_id"] for each in rest["items"]] == [3]
 
 
 def test_metrics_are_read_from_a_time_on(client: httpx.Client) -> None:
@@ -618,21 +521,3 @@ def test_metrics_are_read_from_a_time_on(client: httpx.Client) -> None:
     since = {"since": first["timestamp"]}
     assert [each["value"] for each in client.get(f"{address}/metrics", params=since).json()["items"]] == [2]
     assert [each["value"] for each in client.get("/api/v1/metrics/b-of-timed", params=since).json()["items"]] == [2]
-
-
-def test_merchants_and_fields_are_stored_and_replaced(open_server: Served) -> None:
-    client, place = open_server.client(), {"image_id": "bought", "receipt_id": 1}
-    for sure in (0.2, 0.9):
-        merchant = {
-            **place,
-            "merchant_name": "Corner Shop",
-            "match_confidence": sure,
-            "timestamp": "2025-03-14T12:00:00Z",
-        }
-        field = {**place, "field_type": "DATE", "words": [], "timestamp_added": "2025-03-14T12:00:00Z"}
-        assert client.put("/api/v1/merchants", json=merchant).json()["match_confidence"] == sure
-        assert client.put("/api/v1/receipt-fields", json=field).json()["field_type"] == "DATE"
-    (found,) = client.get("/api/v1/merchants/Corner Shop").json()["items"]
-    assert found["match_confidence"] == 0.9
-    assert len(client.get("/api/v1/images/bought/receipts/1/fields").json()["items"]) == 1
-    assert client.put("/api/v1/merchants", json={**place, "match_confidence": 2}).status_code == 422

@@ -13,22 +13,15 @@ from zoneinfo import ZoneInfo
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
 from playwright.sync_api import Browser, Route, expect
-from tests.running import run_jobs
-from tests.web.browsing import Watched, open_live, wait_until_told, watch
+from tests.web.browsing import Watched, check_without_scripts, open_live, wait_until_told, watch
 from tests.web.conftest import Served
-from tests.web.test_pages import paths
-from tests.web.world import IMAGE_ID, World, make_world
+from tests.web.world import World, make_world, parts, paths
 
 from jobtable.access.entities import Role
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DependsOn, NewJob
-from jobtable.systems.albums.service import AlbumWorkflows
-from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
-from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.sweeps.service import Sweeps
-from jobtable.systems.sweeps.sweep import Sweep
 
 HIDDEN = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
 """How much of each table has to be scrolled to."""
@@ -89,15 +82,9 @@ def test_tables_are_not_cut(browser: Browser, served: Served, world: World, widt
         f"/jobs/{world.completed_job}",
         f"/jobs/{world.group}",
         "/queues",
-        "/sweeps",
-        f"/journeys/{world.journey}",
-        "/executions",
-        "/executions/tasks",
         "/tables",
-        "/conversations",
-        "/receipts",
-        f"/receipts/{IMAGE_ID}",
         "/tokens",
+        *(path for part in parts() for path in part.tables(world.made)),
     ):
         shown.page.goto(path)
         assert max(shown.page.evaluate(HIDDEN), default=0) <= 0, path
@@ -115,22 +102,12 @@ def test_names_of_any_length_keep_the_pages_in_shape(browser: Browser, served: S
     usual.page.goto("/")
     assert usual.page.locator(".queue-name", has_text="shapeshape").count() == 1
     assert max(usual.page.evaluate(HIDDEN)) <= 0
-    usual.page.goto(f"/sweeps/{world.sweep}")
-    lines = usual.page.get_by_role("link", name="trial").evaluate_all("all => all.map(e => e.getClientRects().length)")
-    assert lines == [1, 1], "the best, and the next"
     for shown in (small, usual):
         shown.close()
 
 
 def test_without_scripts_nothing_is_offered_that_needs_them(browser: Browser, served: Served, world: World) -> None:
-    context = browser.new_context(base_url=served.url, java_script_enabled=False)
-    page = context.new_page()
-    for path in ("/jobs", f"/jobs/{world.completed_job}", f"/journeys/{world.journey}", "/queues"):
-        page.goto(path)
-        assert page.locator("main a:visible").count() > 0, path
-        assert page.locator("main button[type=button]:visible, main form[data-send]:visible").count() == 0, path
-        assert page.get_by_text("Scripts are switched off").is_visible(), path
-    context.close()
+    check_without_scripts(browser, served, "/jobs", f"/jobs/{world.completed_job}", "/queues")
 
 
 def test_jobs_are_filtered(watched: Watched, world: World) -> None:
@@ -278,10 +255,6 @@ def test_jobs_are_chosen_and_compared(watched: Watched, served: Served, world: W
     compare.click()
     page.wait_for_url("**/compare?id=*")
     assert [row.split() for row in page.locator("tr.differs").all_inner_texts()] == [["x", "2", "0"]]
-    page.goto(f"/sweeps/{world.sweep}")
-    page.get_by_role("link", name="compare the best 5").click()
-    page.wait_for_url("**/compare?id=*")
-    assert page.get_by_role("columnheader").count() == 1 + 5
 
 
 def test_a_job_is_submitted_and_submitted_again_with_changes(watched: Watched, served: Served) -> None:
@@ -421,19 +394,6 @@ def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
     assert client.get(f"/api/v1/jobs/{job['job_id']}").status_code == 404
 
 
-def test_the_executions_of_a_day_are_counted_and_compared(watched: Watched, served: Served) -> None:
-    page = watched.page
-    page.goto("/executions")
-    page.locator(".js-plotly-plot").first.wait_for()
-    titles = page.locator("[data-plot]").evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
-    assert titles == ["Executions a day", "Cost of an execution"], "none has ended, so none has a duration"
-    kept = "/api/v1/workflow-metrics?workflow_type=step-functions"
-    assert served.client().get(kept).json()["items"] == []
-    with page.expect_response("**/compute"):
-        page.get_by_role("button", name="Keep today's count").click()
-    assert len(served.client().get(kept).json()["items"]) == 1
-
-
 def test_a_queue_is_paused_and_resumed(watched: Watched) -> None:
     page = watched.page
     page.goto("/queues/gpu")
@@ -475,61 +435,6 @@ def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: 
     assert served.services.jobs.queries.get_job(job.job_id).priority == 900
 
 
-def test_a_sweep_is_extended(watched: Watched, served: Served) -> None:
-    page, sweeps = watched.page, served.services.get(Sweeps)
-    sweep = Sweep(
-        name="grows", task="tests.web.tasks:bowl", space={"x": [1, 2, 3], "kind": ["a"]}, trials=2, queue="grow"
-    )
-    sweeps.submit(sweep, sweep_id="grows")
-    run_jobs(served.services.jobs, "grow")
-    page.goto("/sweeps/grows")
-    page.locator(".head-status .badge-completed").wait_for()
-    page.get_by_role("button", name="Extend").click()
-    assert page.get_by_label("Trials in all").evaluate("field => field.validity.rangeUnderflow"), "as many as it has"
-    page.get_by_label("Trials in all").fill("5")
-    page.get_by_role("button", name="Extend").click()
-    page.get_by_text("2 of 5 trials have ended").wait_for()
-    run_jobs(served.services.jobs, "grow")
-    page.get_by_text("5 of 5 trials have ended").wait_for()
-    assert sweeps.get_progress("grows").completed == 5
-
-
-def test_a_rule_is_switched_off_and_on(watched: Watched, served: Served, world: World) -> None:
-    page = watched.page
-    page.goto(f"/journeys/{world.journey}")
-    page.get_by_role("button", name="Switch").first.click()
-    page.locator("[data-region=rules]", has_text="inactive").wait_for()
-    off = [rule for rule in served.services.get(Journeys).list_rules(world.journey) if rule.status == "inactive"]
-    assert len(off) == 1
-    page.get_by_role("button", name=f"Switch on {off[0].title}").click()
-    page.locator("[data-region=rules]", has_not_text="inactive").wait_for()
-
-
-def test_a_validation_task_is_completed(watched: Watched, served: Served, world: World) -> None:
-    page = watched.page
-    page.goto("/executions/tasks")
-    page.get_by_role("link", name="Check").first.click()
-    page.get_by_label("Year").first.fill("1998")
-    page.get_by_role("button", name="Confirm").click()
-    page.wait_for_url(f"**/executions/{world.execution}")
-    run_jobs(served.services.jobs, "albums")
-    page.locator(".head-status .badge-completed").wait_for()
-    assert served.services.get(AlbumWorkflows).get_album(world.execution, 1).year == 1998
-
-
-def test_a_journey_is_exported_and_imported(watched: Watched, served: Served, world: World, tmp_path: Path) -> None:
-    page = watched.page
-    page.goto(f"/journeys/{world.journey}")
-    with page.expect_download() as started:
-        page.get_by_role("link", name="Export").click()
-    started.value.save_as(tmp_path / "journey.zip")
-    served.services.get(JourneyBackups).delete_journey(world.journey)
-    page.goto("/journeys")
-    page.locator("input[type=file]").set_input_files(tmp_path / "journey.zip")
-    page.wait_for_url(f"**/journeys/{world.journey}")
-    page.locator(".head-status .badge-completed").wait_for()
-
-
 def test_a_token_is_made_shown_once_and_revoked(watched: Watched, served: Served) -> None:
     page = watched.page
     page.goto("/tokens")
@@ -552,43 +457,6 @@ def test_a_token_is_made_shown_once_and_revoked(watched: Watched, served: Served
     assert served.services.tokens.find_valid(text) is None
 
 
-def test_the_legend_of_the_map_lies_below_it_and_hides_topics(watched: Watched, world: World) -> None:
-    page = watched.page
-    page.goto(f"/conversations/{world.conversation}")
-    name = page.locator(".legend-name").first
-    name.wait_for()
-    chart, legend = page.locator(".chart").bounding_box(), page.locator(".legend").bounding_box()
-    assert chart is not None
-    assert legend is not None
-    assert legend["y"] >= chart["y"] + chart["height"]
-    shown = page.locator(".scatterlayer .trace").count()
-    name.click()
-    assert name.get_attribute("aria-pressed") == "false"
-    page.wait_for_function("count => document.querySelectorAll('.scatterlayer .trace').length === count", arg=shown - 1)
-
-
-def test_a_plot_is_whole_when_the_window_gets_another_size(watched: Watched, world: World) -> None:
-    page = watched.page
-    page.goto(f"/conversations/{world.conversation}")
-    page.locator(".main-svg").first.wait_for()
-    page.set_viewport_size({"width": 700, "height": 900})
-    page.wait_for_function("() => document.querySelector('.main-svg').clientWidth < 700")
-    sizes = "[...document.querySelectorAll('.chart, .main-svg')].map(each => each.clientHeight)"
-    assert set(page.evaluate(sizes)) == {560}
-
-
-def test_nothing_moves_when_a_plot_is_drawn(watched: Watched, world: World) -> None:
-    page = watched.page
-    page.add_init_script("""
-        window.moved = 0;
-        const note = (list) => list.getEntries().forEach((entry) => (window.moved += entry.value));
-        new PerformanceObserver(note).observe({ type: "layout-shift", buffered: true });
-    """)
-    page.goto(f"/conversations/{world.conversation}")
-    page.locator(".legend-name").first.wait_for()
-    assert page.evaluate("window.moved") < 0.1
-
-
 def test_the_theme_is_switched_and_kept(watched: Watched) -> None:
     page = watched.page
     page.goto("/")
@@ -599,28 +467,6 @@ def test_the_theme_is_switched_and_kept(watched: Watched) -> None:
     assert page.evaluate(ground) != light
     page.goto("/jobs")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-
-
-def test_paper_is_white_though_the_screen_is_dark(watched: Watched, world: World) -> None:
-    page = watched.page
-    page.add_init_script("localStorage.setItem('theme', 'dark')")
-    page.goto("/executions")
-    page.locator(".main-svg").first.wait_for()
-    page.emulate_media(media="print")
-    dark = "rgb(26, 29, 38)"
-    assert page.evaluate("getComputedStyle(document.body).color") == dark
-    assert page.locator(".chart text").first.evaluate("text => getComputedStyle(text).fill") == dark
-    page.goto("/jobs")
-    assert page.locator("input:visible, select:visible, button:visible").count() == 0, "they do nothing on paper"
-
-
-def test_the_focus_is_seen_on_the_choice_of_a_file(watched: Watched) -> None:
-    page = watched.page
-    page.goto("/journeys")
-    page.locator("input[type=file]").focus()
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Tab")
-    assert page.locator("label.button").evaluate("label => getComputedStyle(label).outlineStyle") == "solid"
 
 
 def test_what_scrolls_can_be_scrolled_by_the_keyboard(watched: Watched, served: Served) -> None:

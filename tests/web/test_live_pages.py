@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import APIResponse, Browser, Dialog, Page, Route, expect
@@ -23,14 +22,10 @@ from tests.web.browsing import (
     watch,
 )
 from tests.web.conftest import Served
-from tests.web.world import TASKS
 
 from jobtable.access.entities import Role
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.systems.sweeps.parameters import Choice, FloatRange
-from jobtable.systems.sweeps.service import Sweeps
-from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.testing.servers import free_port
 
 NO_SHARED_WORKER = "delete window.SharedWorker"
@@ -70,7 +65,7 @@ def test_many_tabs_share_one_stream_and_each_is_told_what_it_shows(browser: Brow
     run = Run(served, "shared")
     context = browser.new_context(base_url=served.url)
     context.set_default_timeout(LONGEST_MILLISECONDS)
-    shown = ["/", "/jobs", f"/jobs/{run.job_id}", "/queues", "/executions", "/journeys", "/sweeps", "/queues"]
+    shown = ["/", "/jobs", f"/jobs/{run.job_id}", "/queues", "/jobs?status=FAILED", "/jobs?user=ada", "/", "/queues"]
     tabs = [context.new_page() for _ in shown]
     for tab, path in zip(tabs, shown, strict=True):
         open_live(tab, path)
@@ -294,25 +289,6 @@ def test_charts_of_metrics_grow_while_the_job_runs(watched: Watched, served: Ser
     expect(page.locator("[data-chart] .point")).to_have_count(4)
     run.measure(4, 5)
     expect(page.locator("[data-chart] .point")).to_have_count(6)
-
-
-def test_sweeps_appear_and_their_charts_grow(watched: Watched, served: Served) -> None:
-    page, services = watched.page, served.services
-    open_live(page, "/sweeps")
-    page.get_by_text("No sweeps yet").wait_for()
-    space: dict[str, Any] = {"x": FloatRange(low=-2, high=2), "kind": Choice(values=["a", "b"])}
-    sweep = Sweep(name="bowl", task=f"{TASKS}:bowl", space=space, trials=8, objective="loss")
-    job = services.get(Sweeps).submit(sweep)
-    page.get_by_role("link", name="bowl").wait_for()
-    open_live(page, f"/sweeps/{job.job_id}")
-    expect(page.get_by_text("Nothing to draw yet")).to_have_count(2)
-    page.get_by_text("Too few trials").wait_for()
-    run_jobs(services.jobs, "default", most=3)
-    expect(page.locator("[data-parallel] polyline")).not_to_have_count(0)
-    run_jobs(services.jobs, "default")
-    expect(page.locator("[data-parallel] polyline")).to_have_count(8)
-    expect(page.locator("[data-plot] .point")).to_have_count(8)
-    page.locator(".shares").wait_for()
 
 
 # --- the log ---------------------------------------------------------------------------------------------------------
@@ -673,8 +649,8 @@ def test_the_menu_is_closed_with_escape(browser: Browser, served: Served) -> Non
     page = shown.page
     page.goto("/jobs")
     page.locator("[data-menu] > summary").click()
-    page.get_by_role("link", name="Sweeps").wait_for()
+    page.get_by_role("link", name="Tables").wait_for()
     page.keyboard.press("Escape")
-    expect(page.get_by_role("link", name="Sweeps")).to_be_hidden()
+    expect(page.get_by_role("link", name="Tables")).to_be_hidden()
     expect(page.locator("[data-menu] > summary")).to_be_focused()
     shown.close()

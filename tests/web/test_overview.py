@@ -7,15 +7,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.systems.albums import access_patterns as albums
 from tests.web.conftest import Served
 
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Queue
 from jobtable.jobs.stored.fields import Health, InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.systems.albums.entities import WorkflowType
-from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.web.pages import queues
 from jobtable.web.pages.overview import read_overview
 
@@ -38,30 +35,6 @@ def test_the_overview_counts_all_queues_and_workers_and_shows_the_fullest(serve:
     assert (len(seen.workers), seen.slots) == (60, 120)
     assert seen.queues[0].queue_name == "zz-last"
     assert "/queues/zz-last" in served.client(Accept="text/html").get("/").text
-
-
-def test_tasks_for_people_are_told_apart_and_not_counted_short(serve: Callable[..., Served]) -> None:
-    served = serve()
-    _ = served.services.get(AlbumWorkflows)  # with its table
-    client = served.client(Accept="text/html")
-
-    def wait(number: int) -> None:
-        task = albums.task(f"task {number}", WorkflowType.STEP_FUNCTIONS, number)
-        served.services.store.put(task.replace(albums=[each.replace(artist=f"<{number}>") for each in task.albums * 2]))
-
-    def counted() -> str:
-        told = re.search("Needs a person</span><strong[^>]*>([^<]+)", client.get("/").text)
-        return told[1] if told else ""
-
-    for number in range(8):
-        wait(number)
-    assert counted() == "8"
-    wait(8)
-    assert counted() == "8+"
-    for path, last in (("/", 7), ("/executions/tasks", 8)):
-        shown = client.get(path).text
-        assert "Check 2 albums" in shown
-        assert f"Abbey Road by &lt;{last}&gt;, and 1 more" in shown, path
 
 
 def test_what_ended_last_is_shown_and_what_failed_last_comes_first(serve: Callable[..., Served]) -> None:

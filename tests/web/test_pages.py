@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
-from tests.systems.journeys.access_patterns import journey
-from tests.systems.receipts.pictures import ocr_result
 from tests.web.conftest import Served
-from tests.web.world import IMAGE_ID, MARKUP, World, make_world
+from tests.web.world import MARKUP, World, make_world, parts, paths
 
 from jobtable.access.entities import Role
-from jobtable.errors import ObjectStoreUnavailable
 from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.objects import ListedObject
-from jobtable.systems.conversations.entities import CommentExtremity
-from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
-from jobtable.systems.conversations.runs import ConversationRuns
-from jobtable.systems.conversations.web import pages as conversations
-from jobtable.systems.journeys.runner import JourneyRunner
-from jobtable.systems.journeys.service import Journeys
-from jobtable.systems.receipts.ocr import OcrService
-from jobtable.systems.receipts.web import pages as receipts
-from jobtable.systems.sweeps.service import Sweeps
-from jobtable.systems.sweeps.web import pages as sweeps
 from jobtable.web.api.examples import BODIES
 from jobtable.web.guard import READ, WRITE, rule_of
 from jobtable.web.pages import jobs
@@ -52,40 +37,6 @@ def served(world: World) -> Iterator[Served]:
 @pytest.fixture(scope="module")
 def browser(served: Served) -> httpx.Client:
     return served.client(Accept="text/html")
-
-
-def paths(world: World) -> list[str]:
-    """Every page, with something on it."""
-    return [
-        "/",
-        "/jobs",
-        f"/jobs/{world.completed_job}",
-        f"/jobs/{world.failed_job}",
-        f"/jobs/{world.group}",
-        f"/jobs/{world.waiting_job}",
-        "/submit",
-        f"/submit?like={world.completed_job}",
-        f"/compare?id={world.completed_job}&id={world.failed_job}",
-        "/queues",
-        "/queues/gpu",
-        "/sweeps",
-        f"/sweeps/{world.sweep}",
-        "/journeys",
-        f"/journeys/{world.journey}",
-        f"/journeys/{world.journey}/executions/{world.journey_job}",
-        "/conversations",
-        f"/conversations/{world.conversation}",
-        "/executions",
-        f"/executions/{world.execution}",
-        "/executions/tasks",
-        f"/executions/tasks/{world.task}",
-        "/receipts",
-        f"/receipts/{IMAGE_ID}",
-        "/tables",
-        f"/tables/jobtable?partition=JOB%23{world.completed_job}",
-        f"/workers/{world.worker}",
-        "/tokens",
-    ]
 
 
 def test_every_page_is_in_the_list(world: World, served: Served) -> None:
@@ -145,23 +96,8 @@ def test_a_job_that_a_system_has_made_leads_to_what_it_is_part_of(
         shown = browser.get(f"/jobs/{job.job_id}").text
         owner = re.search('Part of</dt><dd><a href="(.+?)">', shown)
         found.setdefault(job.job_type, set()).add(owner[1] if owner else None)
-    sweep, journey = f"/sweeps/{world.sweep}", f"/journeys/{world.journey}"
-    assert found == {
-        "job": {None},
-        "sweep": {sweep},
-        "training": {sweep},
-        "planning": {sweep},
-        "journey_stage": {journey},
-        "journey_end": {journey},
-        "conversation": {f"/conversations/{world.conversation}"},
-        "album-execution": {f"/executions/{world.execution}"},
-    }
-
-
-def test_what_the_trials_of_a_sweep_report_is_not_drawn_as_one_line(world: World, browser: httpx.Client) -> None:
-    series = "data-region=.series.>(.*?)</script>"
-    assert re.findall(series, browser.get(f"/jobs/{world.sweep}").text) == ["[]"]
-    assert re.findall(series, browser.get(f"/jobs/{world.completed_job}").text) != ["[]"]
+    owned = {kind: pages for part in parts() for kind, pages in part.owners(world.made).items()}
+    assert found == {"job": {None}, **owned}
 
 
 def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx.Client) -> None:
@@ -260,7 +196,8 @@ def test_a_status_in_an_address_is_understood_or_refused(world: World, browser: 
 
 
 @pytest.mark.parametrize(
-    "path", ["/jobs/none", "/nowhere", "/queues/none", "/tables/none", "/receipts/none", "/sweeps/x"]
+    "path",
+    ["/jobs/none", "/nowhere", "/queues/none", "/tables/none", *(path for part in parts() for path in part.MISSING)],
 )
 def test_what_is_not_there_is_a_page_that_says_so(browser: httpx.Client, path: str) -> None:
     page = browser.get(path)
@@ -277,34 +214,6 @@ def test_an_error_leads_to_the_nearest_page(browser: httpx.Client, path: str, ne
     page = browser.get(path) if path != "/" else browser.post(path)
     assert page.status_code >= 400
     assert f'<a class="button" href="{nearest}">' in page.text
-
-
-def test_a_wrong_address_says_what_is_wrong_with_it(world: World, browser: httpx.Client) -> None:
-    page = browser.get(f"/conversations/{world.conversation}?layer=top")
-    assert page.status_code == 422
-    assert "query.layer: Input should be a valid integer" in page.text
-
-
-def test_a_report_shows_its_sections_and_says_nothing_twice(world: World, browser: httpx.Client) -> None:
-    page = browser.get(f"/journeys/{world.journey}/executions/{world.journey_job}").text
-    reports = page.partition("<h2>Reports</h2>")[2]
-    assert "detailedResults" in reports
-    assert not re.search("<dt>(reportId|title|summary|executionSummary)</dt>", reports)
-
-
-def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
-    world: World, served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweeps, "_MOST_TRIALS", 2)
-    monkeypatch.setattr(sweeps, "_MOST_ROWS", 3)
-    page = browser.get(f"/sweeps/{world.sweep}").text
-    listed = page.partition('data-region="trials"')[2]
-    best = served.services.get(Sweeps).list_best(world.sweep, limit=3)
-    assert re.findall('href="/jobs/([^"]+)"', listed) == [trial.job_id for trial in best]
-    assert "3 of 12 trials are shown" in listed
-    assert page.count("of the first 2 trials") == 3
-    monkeypatch.setattr(sweeps, "_MOST_TRIALS", 12)
-    assert "of the first" not in browser.get(f"/sweeps/{world.sweep}").text, "these are all"
 
 
 def test_of_very_many_dependencies_the_first_are_listed(
@@ -362,112 +271,6 @@ def test_a_worker_that_has_not_registered_is_named_and_not_linked(served: Served
     assert registered.is_success
     for page in pages:
         assert 'href="/workers/somebody%20else"' in browser.get(page).text, page
-
-
-def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, browser: httpx.Client) -> None:
-    image_id = "0b1f7a52-5b7e-4a43-8d0e-2f9a3f9f8a11"
-    OcrService(served.services.store).store(ocr_result(image_id))
-    answer = browser.get(f"/receipts/{image_id}")
-    assert answer.status_code == 200
-    assert "Only text so far" in answer.text
-
-
-def _store_receipts(served: Served, image_id: str, *keys: str) -> str:
-    """Receipts of two words each, of one image, whose own images have those keys; gives the address of their page."""
-    found = ocr_result(image_id, lines=1, words=2, receipts=len(keys))
-    pictured = [each.replace(s3_key=key) for each, key in zip(found.receipts, keys, strict=True)]
-    OcrService(served.services.store).store(replace(found, receipts=pictured))
-    return f"/receipts/{image_id}"
-
-
-def test_a_receipt_whose_image_is_gone_says_so_and_shows_the_rest(served: Served, browser: httpx.Client) -> None:
-    served.services.objects.put("scans/kept.png", b"a picture")
-    path = _store_receipts(served, "lost", "scans/lost <1>.png", "scans/kept.png", "../outside.png")
-    lost, kept, outside = browser.get(path).text.split('<section class="card"')[1:]
-    assert "<code>scans/lost &lt;1&gt;.png</code>" in lost
-    assert "<code>../outside.png</code>" in outside
-    for shown in (lost, outside):
-        assert "The image is not in the object store any more" in shown
-        assert "<image" not in shown
-        assert shown.count("<polygon") == 2
-    assert "not in the object store" not in kept
-    assert 'href="/api/v1/objects/scans/kept.png"' in kept
-
-
-def test_where_object_storage_is_away_no_image_is_told_to_be_gone(
-    served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def describe(key: str) -> ListedObject:
-        asked.append(key)
-        raise ObjectStoreUnavailable(f"{key} cannot be asked for")
-
-    path = _store_receipts(served, "unknown", "scans/1.png", "scans/2.png")
-    monkeypatch.setattr(served.services.objects, "describe", describe)
-    shown = browser.get(path).text
-    assert "not in the object store" not in shown
-    assert (shown.count("<image"), asked) == (2, ["scans/1.png"])
-
-
-def test_what_nobody_has_voted_on_is_no_consensus(
-    served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    comments = b"comment-id,comment-body\n1,Nobody voted\n2,All agreed\n3,Some did not\n4,Left out"
-    run = served.services.get(ConversationRuns).start(
-        "silent", comments, b"comment-id,voter-id,vote", run_id="silent-run"
-    )
-    measured = {1: (0.0, 0), 2: (0.1, 9), 3: (0.8, 9), 4: (0.9, 9)}
-    served.services.store.batch_put(
-        CommentExtremity(
-            job_id=stage_job_id("silent-run", PipelineStage.EXTREMITY),
-            comment_id=comment_id,
-            conversation_id="silent",
-            created_at=run.record.created_at,
-            extremity_value=value,
-            calculation_method="by hand",
-            vote_count=vote_count,
-        )
-        for comment_id, (value, vote_count) in measured.items()
-    )
-    monkeypatch.setattr(conversations, "_MOST_POINTS", 3)
-    listed = browser.get("/conversations/silent").text.partition('data-region="extremes"')[2]
-    consensus, _, divisive = listed.partition("Divisive")
-    assert re.findall("<li><span>([^<]+)", consensus) == ["All agreed", "Some did not"]
-    assert re.findall("<li><span>([^<]+)", divisive) == ["Some did not", "All agreed"]
-    assert listed.count("of the first 3 comments") == 2
-
-
-def test_a_run_is_not_shown_as_one_of_another_conversation(world: World, served: Served, browser: httpx.Client) -> None:
-    served.services.get(ConversationRuns).start("other", b"comment-id,comment-body\n1,x", b"comment-id,voter-id,vote")
-    run = next(iter(served.services.get(ConversationRuns).list_runs(world.conversation))).run_id
-    assert browser.get(f"/conversations/{world.conversation}?run={run}").status_code == 200
-    assert browser.get(f"/conversations/other?run={run}").status_code == 404
-
-
-def test_of_a_very_long_receipt_the_beginning_is_shown(
-    served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    OcrService(served.services.store).store(ocr_result("long", lines=1, words=9, letters=1))
-    assert browser.get("/receipts/long").text.count("<polygon") == 9
-    monkeypatch.setattr(receipts, "_MOST_ITEMS", 8)
-    shown = browser.get("/receipts/long").text
-    assert shown.count("<polygon") == 3
-    assert "Only the first 8 items" in shown
-
-
-def test_a_journey_whose_stage_waits_for_a_worker_is_shown(served: Served, browser: httpx.Client) -> None:
-    served.services.get(Journeys).create_journey(journey("waiting"))
-    served.services.get(JourneyRunner).run("waiting")
-    shown = browser.get("/journeys/waiting")
-    assert shown.status_code == 200
-    assert "execution 1</a>" in shown.text
-
-
-def test_a_journey_that_has_come_to_its_end_is_at_no_stage(world: World, browser: httpx.Client) -> None:
-    page = browser.get(f"/journeys/{world.journey}").text
-    assert 'class="card stage"' in page
-    assert "stage-current" not in page
 
 
 def test_empty_pages_say_what_to_do(tmp_path: Path) -> None:

@@ -1,0 +1,5 @@
+"""The pages of journeys, with a world of their own."""
+
+from tests.web.shown import page_fixtures
+
+world, served, pages, watched = page_fixtures("journeys")

@@ -91,12 +91,12 @@ class Written(NamedTuple):
 
 
 class Condition:
-    """Something that holds for an item or does not. Combine with & | ~."""
+    """Something that is true or false of an item; combine conditions with & | ~."""
 
     __slots__ = ()
 
     def write(self, placeholders: Placeholders) -> str:
-        """The text of the condition."""
+        """Render the condition."""
         raise NotImplementedError
 
     def __and__(self, other: Condition) -> Condition:
@@ -237,7 +237,7 @@ class Path(Operand):
 
 @dataclass(slots=True, eq=False)
 class Size(Operand):
-    """The size of an attribute: the length of a text, the number of elements."""
+    """The size of an attribute: the length of a text, or the number of elements."""
 
     path: Path
     default: int | None

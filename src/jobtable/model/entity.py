@@ -1,4 +1,4 @@
-"""Entities: pydantic models that know their table, their keys, and how they stand in an item."""
+"""Entities: pydantic models that know their table, their keys, and their form in an item."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ _COLLECTING_MODULE = "pydantic._internal._fields"
 
 
 def camel_case(name: str) -> str:
-    """job_id -> jobId."""
+    """Convert a name: job_id becomes jobId."""
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
 class PartMeta(ModelMetaclass):
-    """Tells the checker that parts are immutable and made with keywords."""
+    """Tell the type checker that parts are immutable and constructed with keywords."""
 
 
 class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutable classes their hash
-    """What entities and their parts share: immutable, strict about unknown arguments, keeping what they do not know."""
+    """Base of entities and parts: immutable, strict about unknown arguments, preserving undeclared attributes."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -60,7 +60,7 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
     __choices__: ClassVar[Mapping[str, wire.Choice]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let the keywords of a class line pass; __pydantic_init_subclass__ reads them when the fields are known."""
+        """Accept the keywords of a class line; __pydantic_init_subclass__ reads them once the fields are known."""
         super().__init_subclass__()
 
     @classmethod
@@ -87,7 +87,7 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
         return {**values, **found} if found else values
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values for some fields, validated as a whole; undeclared attributes come along."""
+        """Return a copy with other values for some fields, validated as a whole; keep undeclared attributes."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         private = private_of(self)
         copied = type(self)(**{**values, **changes}).with_undeclared(private[UNDECLARED])
@@ -106,7 +106,7 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
         return shallow_copy(self)
 
     def with_undeclared(self, attributes: dict[str, Any] | None) -> Self:
-        """The same, with attributes in wire form that the class does not declare and that are written back."""
+        """Return a copy with attributes, in wire form, that the class does not declare and writes back."""
         put_undeclared(self, attributes)
         return self
 
@@ -131,7 +131,7 @@ class Part(Record, metaclass=PartMeta):
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
 class EntityMeta(ModelMetaclass):
-    """Tells the checker that entities are immutable and made with keywords."""
+    """Tell the type checker that entities are immutable and constructed with keywords."""
 
     if not TYPE_CHECKING:  # which knows the fields itself
 
@@ -177,8 +177,8 @@ class _NoSchema:
 class Entity(Record, metaclass=EntityMeta):
     """One kind of item of a table: its docstring, its keys and its fields.
 
-    `key` is the primary key; a Key with `index=` is a key in that index. Where a table's key attributes are
-    themselves fields no key is written. A class without `table=` is a base for others.
+    `key` is the primary key; a Key with `index=` is a key in that index. If a table's key attributes are themselves
+    fields, write no key. A class without `table=` is a base for others.
     """
 
     key: ClassVar[Key] = Key()

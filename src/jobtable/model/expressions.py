@@ -1,4 +1,4 @@
-"""Fields in conditions and updates: values that write themselves as DynamoDB expressions, and never change."""
+"""Fields in conditions and updates: immutable values that render themselves as DynamoDB expressions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class Attribute(Generic[T]):
-    """A field of an entity in conditions and updates; indexing it reaches into lists, maps and parts."""
+    """A field of an entity in conditions and updates; index it to reach into lists, maps and parts."""
 
     __slots__ = ("_default", "_forms", "_kind", "_path", "_slot", "_to_wire", "field", "is_nested", "steps")
 
@@ -69,7 +69,7 @@ class Attribute(Generic[T]):
         return _named(self.field, self.steps)
 
     def __getitem__(self, step: str | int) -> Attribute[Any]:
-        """The element of a list, the value of a map, or the field of a part."""
+        """Return the element of a list, the value of a map, or the field of a part."""
         kind, slot, name = _inside(self._kind, self._slot, step, self)
         return Attribute(self.field, (*self.steps, name), kind, slot)
 
@@ -199,7 +199,7 @@ class Attribute(Generic[T]):
     __hash__ = None  # type: ignore[assignment]  # equality makes a condition
 
     def between(self, low: T | Attribute[T], high: T | Attribute[T]) -> Condition:
-        """From low to high, both included."""
+        """Compare: from `low` to `high`, both included."""
         ends = self._operand(low), self._operand(high)
         if isinstance(ends[0], Value) and isinstance(ends[1], Value):
             refuse_swapped_ends(repr(self), (low, high), (ends[0].wire_form, ends[1].wire_form))
@@ -207,7 +207,7 @@ class Attribute(Generic[T]):
         return condition if self._default is None else self._for_default(condition, "BETWEEN", low, high)
 
     def is_in(self, *values: T) -> Condition:
-        """One of at most 100 values."""
+        """Compare: one of at most 100 values."""
         if not 1 <= len(values) <= 100:
             raise ValueRefusedError(f"{self!r}.is_in takes 1 to 100 values, not {len(values)}")
         some = [value for value in values if value is not None and not self._is_empty_set(value)]
@@ -217,28 +217,28 @@ class Attribute(Generic[T]):
         return condition if self._default is None else self._for_default(condition, "IN", *values)
 
     def exists(self) -> Condition:
-        """The item has the attribute."""
+        """Require that the item has the attribute."""
         return Function("attribute_exists", (self.path,))
 
     def missing(self) -> Condition:
-        """The item does not have the attribute."""
+        """Require that the item lacks the attribute."""
         return Function("attribute_not_exists", (self.path,))
 
     def begins_with(self, prefix: str) -> Condition:
-        """A text that begins so."""
+        """Require a text with this prefix."""
         condition = Function("begins_with", (self.path, Value(self._text_form(prefix))))
         default = self._default_form
         return for_default(self.path, condition, "begins_with", "S" in default and default["S"].startswith(prefix))
 
     def contains(self, element: Any) -> Condition:
-        """A text with this part, or a list or set with this element."""
+        """Require a text with this part, or a list or set with this element."""
         form, default = self.element_form(element), self._default_form
         condition = Function("contains", (self.path, Value(form)))
         is_part = "S" in form and "S" in default and form["S"] in default["S"]
         return for_default(self.path, condition, "contains", is_part or form in default.get("L", ()))
 
     def size(self) -> Size:
-        """The length of a text or binary, or the number of elements."""
+        """Compare the length of a text or binary, or the number of elements."""
         return Size(self.path, 0 if self._is_empty_set(()) else _size_of(self._default_form))
 
     @property
@@ -247,7 +247,7 @@ class Attribute(Generic[T]):
         return {} if self._default is None else self.encode(self._default)
 
     def set(self, value: T) -> Update:
-        """Give it this value; None removes it."""
+        """Set the value; None removes the attribute."""
         accepted = self.accept(value)
         is_removed = not self.is_nested and self.field.is_absent(accepted)
         return Update(self, "remove" if is_removed else "set", accepted)
@@ -260,31 +260,31 @@ class Attribute(Generic[T]):
         return form
 
     def set_if_missing(self, value: T) -> Update:
-        """Give it this value if the item does not have it."""
+        """Set the value if the item lacks the attribute."""
         return Update(self, "set_if_missing", self.accept(value))
 
     def remove(self) -> Update:
-        """Take it out of the item, which can be read without it."""
+        """Remove the attribute from an item that is valid without it."""
         if self._slot is not None and not self._slot.may_be_missing:
             raise ValueRefusedError(f"{self!r} is required, and an item without it could not be read; set it instead")
         return Update(self, "remove")
 
     def increment(self, by: float = 1) -> Update:
-        """Add to a number that is there, or to the field's default where it is not."""
+        """Add to the number, or to the field's default if the item lacks it."""
         return Update(self, "increment", by)
 
     def add(self, value: Any) -> Update:
-        """Add to a number, which counts from 0 where it is missing, or put elements into a set."""
+        """Add to the number, which counts from 0 if missing, or add elements to a set."""
         return Update(self, "add", value)
 
     def discard(self, elements: T) -> Update:
-        """Take elements out of a set."""
+        """Remove elements from a set."""
         if not isinstance(self._kind, wire.Distinct | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a set, so nothing can be taken out of it")
         return Update(self, "discard", elements)
 
     def append(self, *elements: Any) -> Update:
-        """Put elements behind the end of a list, or of the field's default where it is missing."""
+        """Append elements to the list, or to the field's default if the item lacks it."""
         if not isinstance(self._kind, wire.Many | wire.Numbers | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a list, so nothing can be appended to it")
         return Update(self, "append", elements)
@@ -398,7 +398,7 @@ class Update:
     value: Any = None
 
     def values(self) -> tuple[WireForm, ...]:
-        """The values that its text has placeholders for, in their order."""
+        """The values for the placeholders in its text, in order."""
         attribute = self.attribute
         match self.action:
             case "set" | "set_if_missing":  # the value was accepted when the update was made
@@ -434,7 +434,7 @@ def write_updates(clauses: Iterable[tuple[Clause, str]]) -> str:
 
 
 def unchanged(entity: Entity, *attributes: Attribute[Any]) -> Condition:
-    """That the item has in these fields what the entity had when it was read."""
+    """Require that the item has in these fields what the entity had when it was read."""
     for each in attributes:
         type(entity).__schema__.refuse_foreign(each.field)
     return joined("AND", tuple([is_as_read(entity, each.field) for each in attributes]))
@@ -462,7 +462,7 @@ def _is_missing(field: FieldSchema) -> Condition:
 
 
 def attribute_of(given: Any) -> Attribute[Any]:
-    """What a caller gave as an attribute; for the checker, a plainly declared field has its own type."""
+    """Return a caller's argument as an Attribute; the type checker sees the field's own type."""
     if isinstance(given, Attribute):
         return given
     raise DefinitionError(f"give an attribute of an entity's class, as in Job.status, not {given!r}")

@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 class Attr(Generic[T]):
-    """Marks a field that conditions and updates name: the checker then knows `Job.status.set(...)`.
+    """Marks a field that conditions and updates name: the type checker then knows `Job.status.set(...)`.
 
-    At run time `Job.status` is an Attribute for every field. A field declared without the mark keeps its own type
-    for the checker, which is enough for comparisons (`Job.priority > 3`).
+    At run time `Job.status` is an Attribute for every field. Without the mark a field keeps its own type for the type
+    checker, which is enough for comparisons (`Job.priority > 3`).
     """
 
     if TYPE_CHECKING:
@@ -48,13 +48,13 @@ class Attr(Generic[T]):
 
 
 def default(value: T) -> Attr[T]:
-    """The default of a field that is marked with Attr; it is the value itself, said so that the checker agrees."""
+    """Return the default of a field that is marked with Attr, typed so that the type checker accepts it."""
     return cast("Attr[T]", value)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a field stands in an item, where its Python type does not say so."""
+    """The form of a field in an item, if its Python type does not determine it."""
 
     name: str
 
@@ -68,14 +68,14 @@ NULL = Form("null")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The attribute's name in the item, where it is not the field's own: Annotated[str, Name("taskToken")]."""
+    """The attribute's name in the item, if it differs from the field's: Annotated[str, Name("taskToken")]."""
 
     name: str
     beside_envelope: bool = False
 
 
 def Beside(name: str) -> Name:  # noqa: N802 - reads as a mark, like Name
-    """Stands beside an envelope, not in it: Annotated[Timestamp, Beside("CreatedAt")]."""
+    """Stores a field next to an envelope, not in it: Annotated[Timestamp, Beside("CreatedAt")]."""
     return Name(name, beside_envelope=True)
 
 
@@ -90,12 +90,12 @@ def _to_utc(value: datetime) -> datetime:
 
 
 def format_timestamp(value: datetime) -> str:
-    """The one form of a time in items and keys, always 27 characters: 2025-11-01T20:30:00.000000Z."""
+    """Return the one form of a time in items and keys, always 27 characters: 2025-11-01T20:30:00.000000Z."""
     return utc_text(_to_utc(value))
 
 
 def utc_text(value: datetime) -> str:
-    """The same for a time that should be UTC already."""
+    """Return the same form for a time that is already in UTC."""
     if value.tzinfo is not UTC:  # it came in by model_copy or model_construct, which do not look at what they take
         value = _to_utc(value)
     # From ready pieces, because isoformat takes more than twice the time.
@@ -125,7 +125,7 @@ Timestamp: TypeAlias = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
     TIMESTAMP,
 ]
-"""An instant: any ISO 8601 text in, UTC to the microsecond out, in a form of fixed width that sorts by time."""
+"""An instant: accepts any ISO 8601 text; stored as UTC to the microsecond, in a fixed-width form that sorts by time."""
 
 
 def _canonical_uuid(value: Any) -> str:
@@ -148,7 +148,7 @@ def _finite_floats(value: Any) -> list[float]:
 
 
 class PackedFloats(list[float]):
-    """A vector that a Vector field stores packed, as PackedVector does; what was read packed is one of these."""
+    """A vector that a Vector field stores packed, as PackedVector does; reading a packed vector returns one."""
 
 
 def _in_its_form(value: Any, validate: ValidatorFunctionWrapHandler) -> list[float]:
@@ -157,16 +157,16 @@ def _in_its_form(value: Any, validate: ValidatorFunctionWrapHandler) -> list[flo
 
 
 Vector: TypeAlias = Annotated[list[float], WrapValidator(_in_its_form), VECTOR]
-"""A vector of floats, stored as a list of numbers, or packed where it is PackedFloats. Takes a numpy array, too."""
+"""A vector of floats, stored as a list of numbers, or packed if it is PackedFloats. Accepts numpy arrays."""
 
 PackedVector: TypeAlias = Annotated[list[float], BeforeValidator(_finite_floats), PACKED_VECTOR]
-"""A vector stored as packed little-endian float32: a quarter of the space, seven digits. Lists are read as well."""
+"""A vector stored as packed little-endian float32: a quarter of the space, seven digits. Also reads lists."""
 
 Stored = Annotated[T, STORED]
-"""A field of the primary key that also stands as an attribute of its own in the item."""
+"""A field of the primary key that is also stored as an attribute of its own."""
 
 OrNull = Annotated[T | None, NULL]
-"""An optional field whose None is written as NULL; without it None leaves the attribute out."""
+"""An optional field whose None is stored as NULL; for other fields None omits the attribute."""
 
 Json: TypeAlias = Any
-"""Any value that DynamoDB can hold: text, numbers, booleans, None, bytes, lists and maps of these."""
+"""Any value that DynamoDB can hold: text, numbers, booleans, None, bytes, and lists and maps of these."""

@@ -1,4 +1,4 @@
-"""Keys as an entity declares them, and what a program selects with them."""
+"""Keys as an entity declares them, and the items that a program selects with them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _texts(templates: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 class Key:
-    """A key in an entity's declaration: one template per key attribute; none where the attributes are fields."""
+    """A key in an entity's declaration: one template per key attribute, or none if the attributes are fields."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Key:
         self.index = index
 
     def __call__(self, **_: Any) -> NoReturn:
-        """What is called is a BoundKey: only a class without a table still has the Key that it declares."""
+        """Raise: callers use a BoundKey; only a class without a table still has the Key that it declares."""
         raise DefinitionError("a key selects items only in a class with a table; give table= in its class line")
 
     if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Key:
 
 
 class BoundKey(Generic[E]):
-    """A key of an entity's class. Calling it with fields, from left to right, gives a Selection."""
+    """A key of an entity's class; call it with fields, from left to right, to get a Selection."""
 
     def __init__(self, entity: type[E], schema: KeySchema) -> None:
         self.entity = entity
@@ -67,11 +67,11 @@ class BoundKey(Generic[E]):
 
     @property
     def example(self) -> str:
-        """How it is called, for messages."""
+        """An example call, for messages."""
         return f"{self.schema.pattern}({', '.join(f'{name}=...' for name in self.schema.inputs)})"
 
     def __call__(self, *unnamed: Never, **given: Any) -> Selection[E]:
-        """Select by the fields of the partition, and by any number of those of the sort key, from left to right."""
+        """Select by the fields of the partition and any number of fields of the sort key, from left to right."""
         if unnamed:
             raise TypeError(f"{self!r} takes its fields by name: write {self.example}")
         build = self._builders.get(tuple(given))
@@ -129,7 +129,7 @@ class BoundKey(Generic[E]):
 
 
 class Selection(Generic[E_co]):
-    """Some items of one partition: key attributes that are equal, and a prefix of the next one."""
+    """Some items of one partition: equal key attributes, and a prefix of the next one."""
 
     __slots__ = ("entity", "equal", "key", "next_field", "open_part", "prefix", "values")
 
@@ -155,7 +155,7 @@ class Selection(Generic[E_co]):
         """The field that before, after and between speak of."""
 
     def whole_key(self) -> dict[str, dict[str, Any]]:
-        """The primary key that the selection names, in wire form; ValueRefusedError if it is not the whole one."""
+        """Return the primary key in wire form; raise ValueRefusedError if the selection is only part of one."""
         if self.key.index is not None:
             told = f"query it, or name one item by {self.entity.key.example}"
             raise ValueRefusedError(f"{self} is a key of the index {self.key.index.name}: {told}")

@@ -36,7 +36,7 @@ def _check_names(owner: str, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Index:
-    """A global secondary index: up to four partition and four sort attributes, asked for from left to right."""
+    """A global secondary index: up to four partition and four sort attributes, queried from left to right."""
 
     name: str
     partition: tuple[str, ...]
@@ -73,12 +73,12 @@ class Index:
         return self.partition + self.sort
 
     def holds(self, attribute: str) -> bool:
-        """Whether entries have an attribute of the item, besides the table's keys."""
+        """Return whether entries contain an attribute of the item, besides the table's keys."""
         return self.projection == "ALL" or attribute in self.attributes or attribute in self.projection
 
 
 class Table:
-    """A DynamoDB table: its key attributes, its indexes, and the entities that were declared for it."""
+    """A DynamoDB table: its key attributes, its indexes, and the entities that are declared for it."""
 
     def __init__(
         self,
@@ -126,11 +126,11 @@ class Table:
 
     @property
     def type_index(self) -> Index | None:
-        """The index that lists all items of a type, where one is declared."""
+        """The index that lists all items of a type, if one is declared."""
         return next((i for i in self.indexes.values() if i.partition == (self.type_attribute,)), None)
 
     def without_index(self, name: str) -> Table:
-        """The same table as it is created without an index that its users can do without."""
+        """Return the same table without an index that its users do not need."""
         if name not in self.indexes:
             there = f"its indexes are: {', '.join(self.indexes)}" if self.indexes else "it has none"
             raise DefinitionError(f"table {self.name} has no index {name}; {there}")
@@ -139,7 +139,7 @@ class Table:
         return smaller
 
     def key_types(self) -> dict[str, KeyType]:
-        """The DynamoDB type of every key attribute, as its entities use it; text where none does."""
+        """The DynamoDB type of every key attribute, as its entities use it; text if none does."""
         names = [*self.primary, *(name for index in self.indexes.values() for name in index.attributes)]
         used: dict[str, KeyType] = {}
         for key_types in self._key_types.values():
@@ -147,7 +147,7 @@ class Table:
         return {name: used.get(name, "S") for name in names}
 
     def register(self, entity: EntitySchema, key_types: dict[str, KeyType]) -> None:
-        """Take an entity in, or say why it does not fit beside those that are here."""
+        """Add an entity, or raise DefinitionError if it conflicts with those that are registered."""
         earlier = [other for other in self.entities.values() if _is_same_class(other.cls, entity.cls)]
         for other in self.entities.values():
             if other not in earlier:

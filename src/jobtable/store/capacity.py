@@ -1,4 +1,4 @@
-"""Read and write units, counted under the name of the access pattern that consumed them."""
+"""Read and write units, counted by the access pattern that consumed them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What an access pattern has consumed."""
+    """The units that an access pattern consumed."""
 
     calls: int = 0
     read: float = 0.0
@@ -32,7 +32,7 @@ class CapacityMeter:
         self._totals: dict[str, list[float]] = {}
 
     def record(self, pattern: str, response: dict[str, Any], *, writes: bool) -> None:
-        """Count what one response says it consumed."""
+        """Add the units that one response reports."""
         consumed = response.get("ConsumedCapacity")
         if consumed is None:
             return
@@ -48,17 +48,19 @@ class CapacityMeter:
             total[2 if writes else 1] += units
 
     def by_pattern(self) -> dict[str, Units]:
-        """The totals since the store was opened, by access pattern."""
+        """Return the totals since the store was opened, by access pattern."""
         with self._lock:
             return {name: Units(int(calls), read, write) for name, (calls, read, write) in self._totals.items()}
 
     def total(self) -> Units:
-        """The sum over all access patterns."""
+        """Return the sum over all access patterns."""
         return sum(self.by_pattern().values(), Units())
 
     @contextmanager
     def measure(self) -> Iterator[dict[str, Units]]:
-        """Fill a dict, when the block ends, with what each access pattern consumed within it."""
+        """Yield a dict that is filled, at the end of the block, with the units that each access pattern consumed in
+        it.
+        """
         before = self.by_pattern()
         measured: dict[str, Units] = {}
         yield measured

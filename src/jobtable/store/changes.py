@@ -1,8 +1,8 @@
-"""The feed of changes: what was added, changed and removed in a table, from its stream, without reading the table.
+"""The feed of changes: what was added, changed and removed in a table, read from its stream.
 
-A stream is made of shards. A shard ends after some hours, or when its table grows, and other shards go on in its
-place, which name it as their parent. So the feed knows how far it is in each shard, reads a shard to its end before
-it goes on with its children, and asks for the list of shards now and then.
+A stream consists of shards. A shard ends after some hours, or when its table grows, and is continued by other shards
+that name it as their parent. So the feed tracks its position in each shard, reads a shard to its end before its
+children, and lists the shards now and then.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS: dict[str, Literal["added", "changed", "removed"]] = {
 
 @dataclass(frozen=True)
 class Change:
-    """One change of one item. `before` and `after` are decoded when they are first asked for."""
+    """One change of one item. `before` and `after` are decoded on first use."""
 
     table: Table
     kind: Literal["added", "changed", "removed"]
@@ -48,16 +48,16 @@ class Change:
 
     @cached_property
     def before(self) -> Entity | None:
-        """The entity as it was; None where it was added."""
+        """The entity before the change; None if it was added."""
         return None if self.old_item is None else entity_of(self.table, self.old_item)
 
     @cached_property
     def after(self) -> Entity | None:
-        """The entity as it is since; None where it was removed."""
+        """The entity after the change; None if it was removed."""
         return None if self.new_item is None else entity_of(self.table, self.new_item)
 
     def is_of(self, *entities: type[Entity]) -> bool:
-        """Whether the item is of one of these kinds. Nothing is decoded for that."""
+        """Return whether the item is of one of these kinds, without decoding it."""
         attribute = self.table.type_attribute
         schemas = [entity.__schema__ for entity in entities if entity.__schema__.table is self.table]
         if attribute is None:
@@ -88,13 +88,13 @@ class _Shard:
 
 
 class Feed:
-    """The changes of one table, from now on or behind a cursor. One thread at a time may use a feed.
+    """The changes of one table, from now on or after a cursor. One thread at a time may use a feed.
 
-    - Every change that is acknowledged after the feed was made is given once by some `read`. A `read` that raises has
-      given nothing, and the next one begins at the same place.
-    - The changes of one item come in their order; on the embedded engine, those of all items.
-    - A stream keeps a day. A feed or a cursor that is left behind raises StreamExpired: read what is shown again, and
-      make a new feed before that, so that nothing falls between the two.
+    - Some `read` returns each change that is acknowledged after the feed was created, exactly once. A `read` that
+      raises returns nothing, and the next one starts at the same position.
+    - The changes of one item come in order; on the embedded engine, so do those of all items.
+    - A stream keeps changes for a day. A feed or cursor that falls further behind raises StreamExpired: create a new
+      feed first, then read again what is shown, so that no change is missed.
     """
 
     def __init__(self, store: Store, table: Table, after: str | None = None) -> None:
@@ -109,15 +109,17 @@ class Feed:
 
     @property
     def cursor(self) -> str:
-        """The place behind everything that was read, as opaque URL-safe text. It can be used for 15 minutes, and for
-        a day where something was read from every shard."""
+        """The position after everything that was read, as opaque URL-safe text.
+
+        It is valid for 15 minutes, and for a day if something was read from every shard.
+        """
         shards = {shard_id: shard.saved() for shard_id, shard in self._shards.items()}
         return write_cursor({"stream": self._arn, "shards": shards}, self._bound_to)
 
     def read(self) -> list[Change]:
-        """What has changed since the last read, up to 1 MB of each shard; empty where nothing has.
+        """Return what has changed since the last read, up to 1 MB of each shard; empty if nothing has.
 
-        Read again at once while something comes, and otherwise after a pause: DynamoDB answers five reads a second.
+        Read again at once after changes, otherwise after a pause: DynamoDB answers five reads a second.
         """
         self._add_children()
         moved: dict[str, _Shard] = {}

@@ -1,4 +1,4 @@
-"""Items of any type of a table, each as the entity that it is."""
+"""Items of any type of a table, each as its entity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobtable.store.backend import Item
 
 
 class Undeclared(Entity):
-    """An item whose type no entity of its table declares; it is shown as it is stored."""
+    """An item whose type no entity of its table declares, shown as stored."""
 
     @property
     def item(self) -> Item:

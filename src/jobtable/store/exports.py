@@ -1,8 +1,8 @@
-"""Whole tables as files: every item as it is stored, and proof that the file is whole.
+"""Whole tables as files: every item as stored, and proof that the file is complete.
 
-A file has one JSON document a line. The first names the table, the last gives the number of items and the SHA-256 of
-all bytes before it, and each line between them is an item in DynamoDB's wire form. So no byte can be cut off, altered
-or added unnoticed, and any tool that reads lines can read the items.
+A file has one JSON document per line. The first names the table, the last has the number of items and the SHA-256 of
+all bytes before it, and each line between is an item in DynamoDB's wire form. So no byte can be cut off, altered or
+added unnoticed, and any tool that reads lines can read the items.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Export:
-    """What a file holds."""
+    """What a file contains."""
 
     table: str
     items: int
@@ -45,9 +45,9 @@ class Export:
 
 
 def export_table(store: Store, table: Table, file: Path, progress: Progress = lambda count: None) -> Export:
-    """Write every item of a table to a file, which appears when it is whole, in place of one that is there.
+    """Write every item of a table to a file, which appears when complete and replaces an existing one.
 
-    Items that change meanwhile are written as they were or as they are; each by itself is consistent.
+    Items that change meanwhile are written in their old or new state; each by itself is consistent.
     """
     digest = hashlib.sha256()
     count = 0
@@ -62,10 +62,10 @@ def export_table(store: Store, table: Table, file: Path, progress: Progress = la
 
 
 def check_export(file: Path, table: Table | None = None) -> Export:
-    """What a file holds, after every byte of it was checked; ArchiveError if it is not as it was written.
+    """Check every byte of a file and return what it contains; ArchiveError if it was altered.
 
-    With the `table` that it is for, also if that cannot hold one of the items: whoever made the file may have made its
-    digest fit.
+    With the `table` that it is for, also check that the table can hold each item: the file's author may have adapted
+    its digest.
     """
     item_check = None if table is None else ItemCheck(table)
     with file.open("rb") as stream:
@@ -87,7 +87,7 @@ def import_table(
 ) -> Export:
     """Store the items of a file in a table, which is created if it is missing.
 
-    Nothing is written before everything is checked. If it is interrupted, the same call with mode "merge" finishes it.
+    Everything is checked before the first write. To finish an interrupted import, repeat it with mode "merge".
     """
     found = check_export(file, table)
     if found.table != table.name:

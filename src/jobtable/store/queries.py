@@ -1,4 +1,4 @@
-"""Queries: lazy, typed, paging by themselves."""
+"""Queries: lazy, typed, fetching their pages themselves."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LARGEST_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Some results, and the cursor to go on from; None behind the last one."""
+    """Some results, and the cursor of the next page; None after the last one."""
 
     items: list[T]
     cursor: str | None
 
 
 class Query(Generic[T]):
-    """What a query will find. Iterating asks, page by page; each iteration asks anew."""
+    """The result of a query. Iterating sends its requests, page by page; each iteration sends them again."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class Query(Generic[T]):
         raise TypeError("a query is neither true nor false: .first() gives None where it finds nothing")
 
     def first(self) -> T | None:
-        """The first result, or None."""
+        """Return the first result, or None."""
         return next(self._results(1), None)
 
     def take(self, count: int) -> Iterator[T]:
-        """The first results, up to so many: no more are read for them, where iterating reads whole pages ahead."""
+        """Yield at most this many results and read no more, while iterating reads whole pages ahead."""
         if count < 1:
             raise ValueRefusedError(f"{count} results; take at least 1")
         return self._results(count if self._limit is None else min(count, self._limit))
@@ -94,10 +94,10 @@ class Query(Generic[T]):
             return map(self._read, self._own([from_json(body) for body in items]))
 
     def page(self, cursor: str | None = None, size: int = 50, *, most_examined: int | None = None) -> Page[T]:
-        """Up to `size` results behind the cursor: as many, unless it is the last page.
+        """Return `size` results after the cursor; fewer only on the last page.
 
-        The limit of the query holds for all its pages together. With `most_examined` a page ends, full or not, when
-        that many items were looked at: a filter may leave out most of a table.
+        The limit of the query applies to all its pages together. With `most_examined` a page ends, full or not, after
+        that many items were examined: a filter may exclude most of a table.
         """
         if size < 1:
             raise ValueRefusedError(f"a page of {size}; it has at least 1")
@@ -121,7 +121,7 @@ class Query(Generic[T]):
         return Page(items, self._write_cursor(behind, None if left is None else left - len(items)))
 
     def count(self) -> int:
-        """How many there are, up to the limit; reads them, but sends none."""
+        """Return the number of results, up to the limit; reads them without transferring them."""
         total = 0
         for response in self._raw(self._count_request(), None, self._limit):
             total += response["Count"]

@@ -67,12 +67,11 @@ _OPERATIONS = {
 
 
 class Store:
-    """Reads and writes entities on one backend. One verb for one act: get raises, find gives None, query streams.
+    """Reads and writes entities on one backend. One verb for one act: get raises, find returns None, query streams.
 
-    Reads by primary key are consistent unless told otherwise, but those of `values`; DynamoDB charges half for
-    `consistent=False`.
-    Any thread may use a store. Requests that certainly did not take effect, and those that may be repeated without
-    harm, are sent again after a pause; others raise, because only the caller knows whether to repeat them.
+    Reads by primary key are consistent unless `consistent=False`, which costs half on DynamoDB; those of `values` never
+    are. Any thread may use a store. Requests that certainly did not take effect, and those that can be repeated without
+    harm, are retried after a pause; others raise, because only the caller knows whether to repeat them.
     """
 
     def __init__(
@@ -101,27 +100,27 @@ class Store:
         self.backend.close()
 
     def change_mark(self) -> object | None:
-        """A value that stays the same as long as nobody writes anything; None if only reading can tell that.
+        """Return a value that stays the same as long as nobody writes; None if only reading can tell.
 
-        Whoever waits for something compares it, which takes microseconds, and reads when it has changed.
+        To wait for a change, compare it, which takes microseconds, and read when it differs.
         """
         return self.backend.change_mark() if isinstance(self.backend, TellsChanges) else None
 
     def table_name(self, table: Table) -> str:
-        """The name of a table on the backend."""
+        """Return the name of a table on the backend."""
         return self.prefix + table.name
 
     # --- one item ---------------------------------------------------------------------------------------------------
 
     def get(self, selection: Selection[E], *, consistent: bool = True) -> E:
-        """The entity under a primary key, or NotFoundError."""
+        """Return the entity under a primary key, or raise NotFoundError."""
         found = self.find(selection, consistent=consistent)
         if found is None:
             raise selection.entity.__schema__.missing(selection.equal)
         return found
 
     def find(self, selection: Selection[E], *, consistent: bool = True) -> E | None:
-        """The entity under a primary key, or None."""
+        """Return the entity under a primary key, or None."""
         schema = requests.selected(selection)
         request = StoreRequest(
             TableName=self.prefix + schema.table.name,
@@ -152,7 +151,7 @@ class Store:
                 raise AlreadyExistsError(f"cannot {write.describe()}: it is there already") from error
 
     def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
-        """Store an item as a whole, in place of what is under its key."""
+        """Store a whole item, replacing one with the same key."""
         write = requests.put(entity, when, is_encoded=self.takes_encoded_items)
         if "ConditionExpression" in write.members:
             self._conditional(write)
@@ -160,10 +159,10 @@ class Store:
             self._write(write, repeatable=True)
 
     def update(self, target: Selection[E] | E, *updates: Update, when: Condition | bool | None = None) -> E:
-        """Change attributes of an item that is there, index keys included, in one request; gives the new state.
+        """Change attributes of an existing item, index keys included, in one request; return the new state.
 
-        Raises NotFoundError, or ConditionFailedError with the item as it is. Given an entity that was read, fields
-        that index keys need are taken from it, on condition that they have not changed since.
+        Raises NotFoundError, or ConditionFailedError with the item as it is. Pass an entity that was read to supply the
+        other fields of its index keys; the update then requires that they have not changed since.
         """
         write = requests.update(target, updates, when)
         response = self._conditional(write, "ALL_NEW")
@@ -171,9 +170,9 @@ class Store:
         return changed
 
     def upsert(self, selection: Selection[E], *updates: Update, when: Condition | bool | None = None) -> E:
-        """Change attributes of an item, or make it of them where there is none, in one request; gives the new state.
+        """Change attributes of an item, or create it from the changes, in one request; return the new state.
 
-        What a new item would need and the updates do not give is refused before anything is sent.
+        Refused before anything is sent if the changes lack a field that a new item needs.
         """
         write = requests.upsert(selection, updates, when)
         response = self._conditional(write, "ALL_NEW")
@@ -181,7 +180,7 @@ class Store:
         return made
 
     def delete(self, target: Target, *, when: Condition | bool | None = None) -> bool:
-        """Take an item out; says whether it was there."""
+        """Delete an item; return whether it existed."""
         write = requests.delete(target, when)
         try:
             response = self._conditional(write, "ALL_OLD", repeatable=when is None)
@@ -205,10 +204,10 @@ class Store:
         where: Condition | bool | None = None,
         consistent: bool = True,
     ) -> Query[E]:
-        """The entities of a selection in key order, lazily.
+        """Return the entities of a selection in key order, lazily.
 
-        `after` and `before` (both excluded) and `between` (both included) speak of the next field of the sort key
-        behind those that the selection gives.
+        `after` and `before` (both excluded) and `between` (both included) apply to the next field of the sort key after
+        those of the selection.
         """
         request = query_request(
             selection, Bounds(after, before, between), where=where, newest_first=newest_first, consistent=consistent
@@ -234,10 +233,10 @@ class Store:
         newest_first: bool = False,
         consistent: bool = True,
     ) -> Query[Entity]:
-        """Everything under a partition key, whatever its type, in key order, by one query.
+        """Return everything under a partition key, of any type, in key order, by one query.
 
-        With `until`, a selection of the same partition, only what lies from the first item that `selection` can
-        select to the last that `until` can select.
+        `until`, a selection of the same partition, limits the range: from the first item that `selection` can select to
+        the last that `until` can select.
         """
         schema = requests.selected(selection)
         request = collection_request(selection, until, newest_first=newest_first, consistent=consistent)
@@ -250,7 +249,7 @@ class Store:
         )
 
     def count(self, selection: Selection[Any], *, where: Condition | bool | None = None, **bounds: Any) -> int:
-        """How many entities a selection has."""
+        """Count the entities of a selection."""
         return self.query(selection, where=where, **bounds).count()
 
     @overload
@@ -272,7 +271,7 @@ class Store:
         self, selection: Selection[Any], *attributes: Any, where: Condition | bool | None = None
     ) -> Query[Any]: ...
     def values(self, selection: Selection[Any], *attributes: Any, where: Condition | bool | None = None) -> Query[Any]:
-        """Only some attributes of the selected entities: a tuple each, or the bare value of a single attribute."""
+        """Return only some attributes of the selected entities: a tuple each, or the bare value of a single one."""
         chosen = [attribute_of(attribute) for attribute in attributes]
         request = query_request(selection, Bounds(), where=where, newest_first=False, consistent=False)
         schema = selection.entity.__schema__
@@ -286,7 +285,7 @@ class Store:
         )
 
     def scan(self, entity: type[E], *, segments: int = 1, where: Condition | bool | None = None) -> Iterator[E]:
-        """Every entity of a type, in no order, read in parallel segments. Reads the whole table: not for daily use."""
+        """Yield every entity of a type, unordered, in parallel segments. Reads the whole table: not for routine use."""
         schema = entity.__schema__
         condition = as_condition(where)
         if schema.table.type_attribute:
@@ -298,21 +297,21 @@ class Store:
         return (schema.codec.decode(item) for item in scan)
 
     def batch_get(self, selections: Iterable[Selection[E]], *, consistent: bool = True) -> list[E | None]:
-        """The entities under many primary keys, in the order of the keys; None where there is none."""
+        """Return the entities under many primary keys, in the order of the keys; None for missing ones."""
         return self._batches.get(list(selections), consistent=consistent)
 
     def batch_put(self, entities: Iterable[Entity]) -> int:
-        """Store many items, each on its own; gives their number. After an IncompleteBatchError some are there."""
+        """Store many items, each on its own; return their number. After an IncompleteBatchError some are stored."""
         return self._batches.put(entities)
 
     def batch_delete(self, targets: Iterable[Target]) -> int:
-        """Take many items out, each on its own; gives their number."""
+        """Delete many items, each on its own; return their number."""
         return self._batches.delete(targets)
 
     # --- all or nothing ---------------------------------------------------------------------------------------------
 
     def transaction(self, *, token: str | None = None) -> Transaction:
-        """Up to 100 writes that happen together or not at all:
+        """Open a block of up to 100 writes that happen together or not at all:
 
         with store.transaction() as tx:
             tx.add(status)
@@ -329,13 +328,13 @@ class Store:
     @overload
     def get_together(self, *selections: Selection[Any]) -> tuple[Any, ...]: ...
     def get_together(self, *selections: Selection[Any]) -> tuple[Any, ...]:
-        """Up to 100 entities as they are at one instant; None where there is none."""
+        """Return up to 100 entities as of one instant; None for missing ones."""
         return transact_get(self, selections)
 
     # --- what changes -----------------------------------------------------------------------------------------------
 
     def changes(self, table: Table, *, after: str | None = None) -> Feed:
-        """The changes of a table with a stream: from now on, or behind the cursor of an earlier feed."""
+        """Return the feed of a table with a stream, from now on or after the cursor of an earlier feed."""
         return Feed(self, table, after)
 
     # --- asking the backend -----------------------------------------------------------------------------------------
@@ -350,19 +349,19 @@ class Store:
         retry_if: Callable[[ConditionFailedError | TransactionFailedError], bool] | None = None,
         backoff: Backoff | None = None,
     ) -> T:
-        """Return what `act` makes of the state that `read` returns; both are repeated while the state changes between.
+        """Return what `act` makes of the state that `read` returns; repeat both while the state changes in between.
 
-        `act` says so by ConditionFailedError, TransactionFailedError or `TryAgain`, and must then have changed nothing.
-        With `retry_if` only those conflicts are retried for which it is true. The first retries come almost at once;
-        after the last, ConflictError says that `what` (such as "seal group 7") was not possible. `first` is a state
-        that was read already.
+        `act` reports a change by ConditionFailedError, TransactionFailedError or `TryAgain`, and must then have changed
+        nothing. With `retry_if`, only conflicts for which it returns true are retried. The first retries are almost
+        immediate; after the last, ConflictError says that `what` (such as "seal group 7") was not possible. `first` is
+        a state that was already read.
         """
         return retrying(read, act, what, backoff or self._contention, first=first, retry_if=retry_if)
 
     def ask(
         self, operation: str, request: Request, pattern: str, *, writes: bool = False, repeatable: bool = True
     ) -> Response:
-        """One request, sent again where that does no harm, its capacity counted under the access pattern."""
+        """Send one request, retried if that is safe, and count its capacity under the access pattern."""
         try:
             response = self.backend.execute(operation, request)
         except TableNotFound as error:

@@ -1,4 +1,4 @@
-"""Tables: created, compared with what is deployed, and deleted, from their declaration."""
+"""Tables, created from their declaration, compared with what is deployed, and deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
 def create_request(table: Table, name: str) -> Request:
-    """The CreateTable request of a declaration."""
+    """Return the CreateTable request of a declaration."""
     request: Request = {
         "TableName": name,
         "AttributeDefinitions": _definitions(table.key_types()),
@@ -37,7 +37,7 @@ def create_request(table: Table, name: str) -> Request:
 
 
 def index_request(index: Index) -> Request:
-    """An index as CreateTable and UpdateTable take it."""
+    """Return an index in the form of CreateTable and UpdateTable."""
     projection: Request = {"ProjectionType": index.projection}
     if isinstance(index.projection, tuple):
         projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
@@ -53,7 +53,7 @@ def _definitions(types: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def key_schema(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict[str, str]]:
-    """The KeySchema of a table or an index, as requests and descriptions have it."""
+    """Return the KeySchema of a table or an index, as in requests and descriptions."""
     hashes = [{"AttributeName": name, "KeyType": "HASH"} for name in partition]
     return hashes + [{"AttributeName": name, "KeyType": "RANGE"} for name in sort]
 
@@ -65,10 +65,10 @@ class Tables:
         self._store = store
 
     def create(self, *tables: Table) -> None:
-        """Create the tables that are not there yet, and wait until they can be used.
+        """Create the missing tables, and wait until they can be used.
 
-        Of those that are, time to live and recovery are switched on where they are declared and off: an earlier call
-        may have been cut off before it came to them.
+        On existing ones, switch on time to live and recovery if declared but off: an earlier call may have been
+        interrupted.
         """
         for table in tables:
             is_new = not self._is_there(table)
@@ -79,11 +79,11 @@ class Tables:
             self._set_up(table)
 
     def update(self, table: Table, tell: Callable[[str], object] = lambda _: None) -> list[str]:
-        """Add what is declared and not deployed: indexes, a stream, time to live, recovery; gives what, in words.
+        """Add what is declared but not deployed: indexes, a stream, time to live, recovery; return what, in words.
 
-        It can be used when this returns, and a new index holds the items that were there before, as `rekey` makes sure
-        of: that reads the whole table. Nothing is taken away, and what can only be made anew stays as it is. It may be
-        repeated after an interruption. What takes long is told before it is begun, in words.
+        Afterwards everything can be used, and a new index contains the stored items, because `rekey` runs first: it
+        reads the whole table. Nothing is removed, and what requires a new table stays as it is. May be repeated after
+        an interruption. Each slow step is announced, in words, before it starts.
         """
         name = self._store.table_name(table)
         self._wait_until_active(table)
@@ -106,15 +106,14 @@ class Tables:
         return added + self._set_up(table)
 
     def rekey(self, table: Table) -> int:
-        """Give items the index keys that their fields make, where they have others or none; gives how many had.
+        """Give stored items the index keys that follow from their fields; return how many changed.
 
-        Items have none that were stored before a key was declared. The whole table is read, and others may write
-        meanwhile.
+        Items that were stored before a key was declared lack it. Reads the whole table; others may write meanwhile.
         """
         return rekey(self._store, table)
 
     def delete(self, *tables: Table) -> None:
-        """Delete the tables with all that is in them; one that is not there is no error."""
+        """Delete the tables with all their items; a missing table is not an error."""
         for table in tables:
             try:
                 self._execute("DeleteTable", {"TableName": self._store.table_name(table)})
@@ -123,13 +122,13 @@ class Tables:
             self._wait_until_gone(table)
 
     def describe(self, table: Table) -> dict[str, Any]:
-        """What the backend says of a table, or TableNotFound."""
+        """Return the backend's description of a table, or raise TableNotFound."""
         response = self._execute("DescribeTable", {"TableName": self._store.table_name(table)})
         description: dict[str, Any] = response["Table"]
         return description
 
     def names(self) -> list[str]:
-        """The names of all tables with the store's prefix, without it."""
+        """Return the names of all tables with the store's prefix, without the prefix."""
         names: list[str] = []
         request: Request = {}
         while True:
@@ -142,9 +141,9 @@ class Tables:
         return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
     def differences(self, table: Table) -> list[str]:
-        """What differs between the declaration and what is deployed, in words; empty where nothing does.
+        """Return the differences between the declaration and what is deployed, in words; empty if there are none.
 
-        What is there, but cannot be used yet, as an index that is still being filled, is told as well.
+        Includes what exists but cannot be used yet, such as an index that is still being filled.
         """
         name = self._store.table_name(table)
         try:

@@ -46,7 +46,7 @@ _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExce
 
 @dataclass(frozen=True)
 class Failure:
-    """An action of a transaction that did not hold."""
+    """An action of a transaction whose condition failed."""
 
     verb: str
     entity: str
@@ -84,29 +84,29 @@ class Transaction:
         self._take(requests.put(entity, None, verb="add", is_encoded=self._store.takes_encoded_items))
 
     def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
-        """Store an item as a whole."""
+        """Store a whole item."""
         self._take(requests.put(entity, when, is_encoded=self._store.takes_encoded_items))
 
     def update(self, target: Target, *updates: Update, when: Condition | bool | None = None) -> None:
-        """Change attributes of an item that is there."""
+        """Change attributes of an existing item."""
         self._take(requests.update(target, updates, when))
 
     def upsert(self, selection: Selection[Any], *updates: Update, when: Condition | bool | None = None) -> None:
-        """Change attributes of an item, or make it of them where there is none."""
+        """Change attributes of an item, or create it from the changes."""
         self._take(requests.upsert(selection, updates, when))
 
     def delete(self, target: Target, *, when: Condition | bool | None = None) -> None:
-        """Take an item out."""
+        """Delete an item."""
         self._take(requests.delete(target, when))
 
     def check(self, target: Target, when: Condition | bool) -> None:
-        """Change nothing, but let the transaction happen only if this holds."""
+        """Change nothing, but require that this condition holds."""
         self._take(requests.check(target, when))
 
     def commit(self) -> None:
-        """Do all of it, or raise TransactionFailedError and do nothing. A lost answer is asked for again.
+        """Do all of it, or raise TransactionFailedError and do nothing; resend after a lost answer.
 
-        Raises TransactionConflict if other writers kept changing the items: it may be committed again.
+        Raises TransactionConflict if concurrent writes kept changing the items: it may be committed again.
         """
         if self._writes:
             try:
@@ -186,7 +186,7 @@ def _is_passing(error: Exception) -> bool:
 
 
 def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[Any, ...]:
-    """The entities under several keys at one instant."""
+    """Return the entities under several keys as of one instant."""
     if not 1 <= len(selections) <= MOST_ACTIONS:
         raise ValueRefusedError(f"{len(selections)} keys; a consistent read of several items takes 1 to {MOST_ACTIONS}")
     gets = [
@@ -208,12 +208,12 @@ def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[An
 
 
 def packed(entities: Iterable[E], most: int) -> Iterator[list[E]]:
-    """The entities in groups of so many at most that can be written in one transaction each."""
+    """Yield the entities in groups that each fit into one transaction."""
     return grouped(entities, most, lambda entity: item_size(type(entity).__schema__.codec.encode(entity)))
 
 
 def grouped(things: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
-    """Whatever is written in groups of so many at most, each of which fits into one transaction by its sizes."""
+    """Yield anything in groups of limited length that each fit into one transaction by their sizes."""
     group: list[T] = []
     size = 0
     for thing in things:

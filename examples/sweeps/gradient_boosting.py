@@ -44,7 +44,7 @@ def train(
     else:
         first = saved.record.epoch + 1
         model = pickle.loads(saved.read())  # noqa: S301 - what this function itself has saved
-        job.log(f"goes on with epoch {first}")
+        job.log(f"continuing with epoch {first}")
     for epoch in range(first, epochs + 1):
         model.set_params(n_estimators=epoch * TREES_AN_EPOCH)
         model.fit(train_inputs, train_labels)

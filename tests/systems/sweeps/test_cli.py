@@ -82,7 +82,7 @@ def test_a_sweep_from_its_file_to_its_best(cli: CommandLine, small: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("target", "made", "told"), [(-1, 6, "is not reached"), (1000, 3, "is reached: no more trials are planned")]
+    ("target", "made", "told"), [(-1, 6, "not reached"), (1000, 3, "reached; no more trials are planned")]
 )
 def test_a_sweep_says_whether_it_has_reached_its_target(
     cli: CommandLine, tmp_path: Path, target: int, made: int, told: str
@@ -144,7 +144,7 @@ def test_a_sweep_is_extended(cli: CommandLine, small: str) -> None:
     assert cli.json("sweeps", "extend", "s", "--total", "9")["status"] == "RUNNING"
     cli.work()
     assert cli.json("sweeps", "list")[0]["trial_count"] == cli.json("sweeps", "show", "s")["completed"] == 9
-    assert "has 9 trials already" in cli.run("sweeps", "extend", "s", "--total", "3", code=1).stderr
+    assert "already has 9 trials" in cli.run("sweeps", "extend", "s", "--total", "3", code=1).stderr
     for wrong in ([], ["--trials", "1", "--total", "10"]):
         assert "--trials" in cli.run("sweeps", "extend", "s", *wrong, code=2).stderr
 

@@ -58,4 +58,4 @@ def test_trials_that_are_cut_off_come_to_the_same(example: Sweep, monkeypatch: p
         assert sweeps.get_progress("s").open == 3
         driver.run()
         assert decisions(list(sweeps.list_trials("s"))) == decisions(expected.trials)
-        assert "goes on with epoch 3" in {line.message for line in driver.jobs.queries.list_logs("s-000000")}
+        assert "continuing with epoch 3" in {line.message for line in driver.jobs.queries.list_logs("s-000000")}

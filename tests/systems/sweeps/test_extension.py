@@ -156,21 +156,21 @@ def test_what_cannot_be_extended_is_said() -> None:
         sweeps = Sweeps(driver.jobs)
         finish(driver, plane(sweep_tasks.bowl, trials=7, sampler="grid", space=GRID))
         refused: list[tuple[dict[str, Any], str]] = [
-            ({}, "give one of the two"),
-            ({"trials": 0}, "give one of the two"),
-            ({"trials": 2, "total": 9}, "give one of the two"),
-            ({"total": 6}, "sweep s has 7 trials already, and cannot have 6"),
-            ({"total": 2_000_000}, "sweep s cannot have 2,000,000 trials: 1,000,000 are the most"),
-            ({"total": 31}, "the grid of sweep s has 30 points, and no 31 trials"),
+            ({}, "give either a positive number of trials, or a total"),
+            ({"trials": 0}, "give either a positive number of trials, or a total"),
+            ({"trials": 2, "total": 9}, "give either a positive number of trials, or a total"),
+            ({"total": 6}, "sweep s already has 7 trials and cannot have 6"),
+            ({"total": 2_000_000}, "sweep s can have at most 1,000,000 trials, not 2,000,000"),
+            ({"total": 31}, "the grid of sweep s has only 30 points, not 31"),
         ]
         for given, problem in refused:
             with pytest.raises(ValueRefusedError, match=problem):
                 sweeps.extend("s", **given)
         sweeps.submit(plane(sweep_tasks.bowl, trials=None, sampler="grid", space=GRID), sweep_id="whole")
-        with pytest.raises(ValueRefusedError, match="the grid of sweep whole has 30 points, and no 31 trials"):
+        with pytest.raises(ValueRefusedError, match="the grid of sweep whole has only 30 points, not 31"):
             sweeps.extend("whole", trials=1)
         sweeps.stop("whole")
-        with pytest.raises(JobStateError, match="sweep whole is STOPPED: resume it before it is extended"):
+        with pytest.raises(JobStateError, match="sweep whole is STOPPED; resume it before you extend it"):
             sweeps.extend("whole", trials=1)
         sweeps.extend("s", trials=1)
         with pytest.raises(ConflictError, match="sweep s has 8 trials, not 7: only extend changes that"):

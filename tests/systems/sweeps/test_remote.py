@@ -121,9 +121,9 @@ def test_who_has_lost_a_trial_is_refused(served: Served, work: ServerWork) -> No
 @pytest.mark.parametrize(
     ("new", "problem"),
     [
-        ({}, "is no trial of a sweep"),
-        ({"config": {"sweep": {"sweep_id": "s"}}}, "does not say which trial it is: objective: Field required"),
-        ({"job_type": "planning", "params": {"sweep_id": "s"}}, "does not say what it plans: Field required"),
+        ({}, "is not a trial of a sweep"),
+        ({"config": {"sweep": {"sweep_id": "s"}}}, "has no valid trial configuration: objective: Field required"),
+        ({"job_type": "planning", "params": {"sweep_id": "s"}}, "has invalid planning parameters: Field required"),
     ],
 )
 def test_what_is_no_job_of_a_sweep_has_none(
@@ -134,5 +134,5 @@ def test_what_is_no_job_of_a_sweep_has_none(
     with pytest.raises(ValueRefusedError, match=problem):
         work.desk(SweepDesk, lease).get_definition()
     if new.get("job_type") != "planning":
-        with pytest.raises(ValueRefusedError, match="plans no trials"):
+        with pytest.raises(ValueRefusedError, match="does not plan trials"):
             work.desk(SweepDesk, lease).plan(is_inline=True)

@@ -96,13 +96,13 @@ def test_distances_are_fair(space: Space, one_seed: int, other_seed: int) -> Non
     [
         ({}, "at least one parameter"),
         ({"a": {"type": "int", "low": 3, "high": 2}}, "above high"),
-        ({"a": {"type": "float", "low": 0, "high": 1, "log": True}}, "begins above 0"),
-        ({"a": {"type": "int", "low": 1, "high": 9, "log": True, "step": 2}}, "not both"),
+        ({"a": {"type": "float", "low": 0, "high": 1, "log": True}}, "must start above 0"),
+        ({"a": {"type": "int", "low": 1, "high": 9, "log": True, "step": 2}}, "either a step or a log scale"),
         ({"a": {"type": "float", "low": 0, "high": float("nan")}}, "finite"),
-        ({"a": [1, 1.0]}, "twice"),
+        ({"a": [1, 1.0]}, "has a duplicate"),
         ({"a": []}, "at least 1"),
-        ({"a": {"type": "int", "low": 1, "high": 2, "when": {"b": 1}}}, "there is no b"),
-        ({"a": [1, 2], "b": {"type": "choice", "values": [1], "when": {"a": 3}}}, "3 is none of"),
+        ({"a": {"type": "int", "low": 1, "high": 2, "when": {"b": 1}}}, "condition on b, which does not exist"),
+        ({"a": [1, 2], "b": {"type": "choice", "values": [1], "when": {"a": 3}}}, "3 is not one of"),
         (
             {"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "choice", "values": [1], "when": {"a": 0}}},
             "chance",
@@ -112,7 +112,7 @@ def test_distances_are_fair(space: Space, one_seed: int, other_seed: int) -> Non
                 "a": {"type": "choice", "values": [1], "when": {"b": 1}},
                 "b": {"type": "choice", "values": [1], "when": {"a": 1}},
             },
-            "wait for each other",
+            "form a cycle",
         ),
         ({"a": {"type": "int", "low": 1, "hihg": 2}}, "hihg"),
     ],
@@ -126,5 +126,5 @@ def test_true_is_not_one_and_one_is_one_point_zero() -> None:
     flag = choice(True, 1, "1")
     assert [flag.index(value) for value in (True, 1, 1.0, "1")] == [0, 1, 1, 2]
     assert float_range(0, 1).restored(1) == 1.0
-    with pytest.raises(ValueError, match="no whole number"):
+    with pytest.raises(ValueError, match="not a whole number"):
         int_range(0, 1).restored(True)

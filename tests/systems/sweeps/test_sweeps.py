@@ -139,7 +139,7 @@ def test_no_more_is_planned_when_the_target_was_reached(direction: str) -> None:
         progress = sweeps.get_progress("s")
         assert (progress.made, progress.total, progress.open) == (planned, 24, 0)
         assert (progress.target, progress.has_reached_target) == (target, True)
-        with pytest.raises(JobStateError, match=r"reached its target of .*: submit another sweep"):
+        with pytest.raises(JobStateError, match=r"reached its target of .*; submit another sweep"):
             sweeps.extend("s", trials=8)
         assert sweeps.extend("s", total=24) == 24, "as it is already"
         sweeps.resume("s")
@@ -317,7 +317,7 @@ def test_a_trial_that_stops_itself_because_it_was_asked_to_is_resumed() -> None:
 def test_an_objective_that_no_key_can_hold_is_refused_before_anything_runs(objective: str) -> None:
     with Store(EmbeddedBackend(None)) as store:
         sweeps = Sweeps(Driver.on(store).jobs)
-        with pytest.raises(ValueRefusedError, match=r"the objective .* cannot be recorded: .* 1024"):
+        with pytest.raises(ValueRefusedError, match=r"cannot record the objective .*: .* 1024"):
             sweeps.submit(plane(objective=objective), sweep_id="s")
         assert list(sweeps.list_sweeps()) == []
 
@@ -378,9 +378,9 @@ def test_a_trial_that_is_run_again_or_deleted_does_not_hold_up_the_planning() ->
 @pytest.mark.parametrize(
     ("task", "problem"),
     [
-        (sweep_tasks.diverge, "the loss of the trial is nan, which cannot be compared"),
-        (sweep_tasks.explode, "the loss of the trial is inf at epoch 3, which cannot be compared"),
-        (sweep_tasks.say_nothing, "returned no loss"),
+        (sweep_tasks.diverge, "loss is nan, which cannot be compared"),
+        (sweep_tasks.explode, "loss is inf at epoch 3, which cannot be compared"),
+        (sweep_tasks.say_nothing, "neither returned nor reported loss"),
     ],
 )
 def test_a_trial_without_a_value_fails_at_once(task: Any, problem: str) -> None:
@@ -533,7 +533,7 @@ def test_another_kind_of_job_is_no_sweep_and_does_not_become_one() -> None:
                 verb("g")
             with pytest.raises(NotFoundError, match="there is no sweep nope"):
                 verb("nope")
-        with pytest.raises(ConflictError, match="job g is no sweep but a 'job': use another id"):
+        with pytest.raises(ConflictError, match="job g is not a sweep but a 'job'; use another id"):
             sweeps.submit(plane(trials=3), sweep_id="g")
         assert [job.job_id for job in driver.jobs.queries.list_jobs()] == ["g"]
 
@@ -541,7 +541,7 @@ def test_another_kind_of_job_is_no_sweep_and_does_not_become_one() -> None:
 def test_a_sweep_whose_sampler_does_not_take_its_options_is_not_submitted() -> None:
     with Store(EmbeddedBackend(None)) as store:
         driver = Driver.on(store)
-        with pytest.raises(ValueRefusedError, match="the sampler tpe has no option n_start;"):
+        with pytest.raises(ValueRefusedError, match="sampler tpe has no option n_start;"):
             Sweeps(driver.jobs).submit(plane(sampler={"name": "tpe", "options": {"n_start": 3}}))
         assert list(driver.jobs.queries.list_jobs()) == []
 
@@ -550,7 +550,7 @@ def test_a_sweep_whose_sampler_is_not_installed_is_not_submitted(monkeypatch: py
     monkeypatch.setattr(samplers, "find_spec", lambda module: None)
     with Store(EmbeddedBackend(None)) as store:
         driver = Driver.on(store)
-        with pytest.raises(ValueRefusedError, match="the sampler tpe needs optuna, which is not installed here: pip"):
+        with pytest.raises(ValueRefusedError, match="sampler tpe needs optuna, which is not installed: pip"):
             Sweeps(driver.jobs).submit(plane(sampler=TPE))
         assert list(driver.jobs.queries.list_jobs()) == []
 
@@ -660,7 +660,7 @@ def test_a_trial_does_not_fail_because_others_could_not_be_put_in_order(monkeypa
         finished = finish(driver, plane(sweep_tasks.bowl, trials=1, adapt_every=1))
         assert [trial.status for trial in finished.trials] == [Status.COMPLETED]
         (line,) = driver.jobs.queries.list_logs(trial_id("s", 0))
-        assert "not put in order: there is no job s-000001" in line.message
+        assert "could not reorder the waiting trials: there is no job s-000001" in line.message
 
 
 def test_asha_by_whoever_is_there_stops_from_the_first_generation_on() -> None:

@@ -63,7 +63,7 @@ class TestSweeps:
         run_jobs(served.services.jobs, "more")
         assert remote.get(Sweeps).extend("more", trials=1) == 2
         assert remote.get(Sweeps).extend("more", total=3) == 3
-        with pytest.raises(ValueRefusedError, match="the grid of sweep more has 3 points, and no 4 trials"):
+        with pytest.raises(ValueRefusedError, match="the grid of sweep more has only 3 points, not 4"):
             remote.get(Sweeps).extend("more", trials=1)
         run_jobs(served.services.jobs, "more")
         assert remote.get(Sweeps).get_progress("more").completed == 3

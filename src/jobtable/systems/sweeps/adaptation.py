@@ -1,6 +1,6 @@
-"""Early results change the order of what waits: the trials that promise most run first.
+"""Reordering of the waiting trials by early results: the most promising ones run first.
 
-That changes when a trial runs, and never what it does or what is decided about it.
+This changes when a trial runs, never what it does or what is decided about it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _NEIGHBOURS = 5
 _MOST_KNOWN = 200
 _MOST_WAITING = 1000
 _PROMISING_PART = 4
-"""One in so many of the trials that wait is promising."""
+"""One in so many waiting trials is promising."""
 _RAISE = 50
 _NEAREST = 1e-6
 
 
 def expected(space: Space, known: Sequence[tuple[Params, float]], params: Params) -> float:
-    """What a trial may come to: the mean of the known ones next to it, the nearer the heavier."""
+    """Estimate the objective of a trial: the mean of its nearest known trials, weighted by nearness."""
     nearest = sorted((space.distance(params, other), value) for other, value in known)[:_NEIGHBOURS]
     weights = [1 / max(distance, _NEAREST) for distance, _ in nearest]
     return sum(weight * value for weight, (_, value) in zip(weights, nearest, strict=True)) / sum(weights)
@@ -35,7 +35,7 @@ def expected(space: Space, known: Sequence[tuple[Params, float]], params: Params
 def promising(
     space: Space, known: Sequence[tuple[Params, float]], waiting: Mapping[str, Params], direction: Direction
 ) -> set[str]:
-    """The part of the waiting trials that lies nearest to the good ones among the known."""
+    """Return the waiting trials that are nearest to good known ones."""
     if not known:
         return set()
     sign = 1 if direction == "minimize" else -1
@@ -44,13 +44,13 @@ def promising(
 
 
 class Adaptation:
-    """Puts the waiting trials of a sweep in order. It may be done at any time, by anyone, and left out."""
+    """Reorders the waiting trials of a sweep, which is always safe and never necessary."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
     def adapt(self, sweep_id: str, sweep: Sweep) -> int:
-        """Raise the priority of the most promising trials that wait, and lower those that were; gives the changes."""
+        """Raise the priority of the most promising waiting trials, and reset the others; return the number changed."""
         waiting = self._waiting(sweep_id, sweep)
         params = {job_id: sweep.space.restored(job.definition.params) for job_id, job in waiting.items()}
         chosen = promising(sweep.space, self._known(sweep_id, sweep), params, sweep.direction)
@@ -63,7 +63,7 @@ class Adaptation:
         return changed
 
     def _known(self, sweep_id: str, sweep: Sweep) -> list[tuple[Params, float]]:
-        """The latest trials that ran to their end, with their objective."""
+        """Return the latest completed trials with their objective."""
         finals = JobMetric.key(job_id=sweep_id, metric_name=final_name(sweep.objective))
         metrics = list(self._jobs.store.query(finals, newest_first=True, limit=_MOST_KNOWN))
         found = self._jobs.store.batch_get(Job.key(job_id=str(metric.child_job_id)) for metric in metrics)

@@ -1,4 +1,4 @@
-"""What the runs of a sweep ask for, each in the name of the job that it runs: here, or through a server."""
+"""What the jobs of a sweep ask for while they run, each for itself: locally or through a server."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from jobtable.systems.sweeps.trials import TrialRecords, config_of, rung_name, s
 
 
 class EarlierRuns(BaseModel):
-    """What the earlier runs of a trial have left."""
+    """What the earlier runs of a trial recorded."""
 
     model_config = ConfigDict(frozen=True)
 
     at_rungs: dict[int, float]
     stopped_at: int | None
-    """The epoch at which a stopper has ended it, whether its worker could still say so or not."""
+    """The epoch at which a stopper ended it, even if its worker died before it could report that."""
     last_report: float | None
     """Of the objective."""
 
 
 class _PlanningParams(BaseModel):
-    """What a planning job is to plan, as its parameters say it."""
+    """The parameters of a planning job."""
 
     sweep_id: str
     generation: Annotated[int, Field(ge=0)]
 
 
 class SweepDesk:
-    """The sweep of one job that is held: a trial, or one that plans trials. All of it may be asked for again.
+    """The sweep of one held job, a trial or a planning job. Every call may be repeated.
 
-    Get it by `jobs.desk(SweepDesk, lease)`: a worker elsewhere has one that asks its server.
+    Get it with `jobs.desk(SweepDesk, lease)`, which asks the server for a remote worker.
     """
 
     def __init__(self, jobs: Jobs, lease: Lease) -> None:
@@ -46,25 +46,25 @@ class SweepDesk:
         self._lease = lease
 
     def get_definition(self) -> Sweep:
-        """What the sweep is to do."""
+        """Return the definition of the sweep."""
         job = self._lease.job
         sweep_id = _part_of(job).sweep_id if job.job_type == PLANNING else config_of(job).sweep_id
         return sweep_of(self._jobs.queries.get_job(sweep_id))
 
-    # --- for planning jobs ------------------------------------------------------------------------------------------
+    # --- for planning jobs
 
     def plan(self, *, is_inline: bool) -> int:
-        """Make the trials that this job is to plan, and the job that plans the next ones; gives their number.
+        """Make the trials of this planning job and the next planning job; return the number of trials.
 
-        `is_inline` says whether the sweep's task may run in a worker's own process: only who has the task knows it.
+        `is_inline` says whether the task may run in a worker's own process, which only a process with the task knows.
         """
         part = _part_of(self._lease.job)
         return Planner(self._jobs).plan(part.sweep_id, part.generation, is_inline=is_inline)
 
-    # --- for trials -------------------------------------------------------------------------------------------------
+    # --- for trials
 
     def find_earlier_runs(self) -> EarlierRuns:
-        """What this trial has come to, when others ran it."""
+        """Return what earlier runs of this trial recorded."""
         records = TrialRecords(self._jobs.store, self._lease)
         objective = config_of(self._lease.job).objective
         stopped, last = records.find(stopped_name(objective)), records.find(objective)
@@ -75,25 +75,25 @@ class SweepDesk:
         )
 
     def keep_rung(self, rung: int, value: float, *, epoch: int, is_stopped: bool) -> None:
-        """Record what the trial has at a rung, and whether it ends there; LeaseLostError if another worker has it."""
+        """Record the value at a rung, and whether the trial ends there; LeaseLostError if another worker has it."""
         objective = config_of(self._lease.job).objective
         names = [rung_name(objective, rung)] + ([stopped_name(objective)] if is_stopped else [])
         TrialRecords(self._jobs.store, self._lease).keep(dict.fromkeys(names, value), epoch=epoch)
 
     def keep_stop(self, value: float, *, epoch: int | None) -> None:
-        """Record what the trial had when it stopped itself; LeaseLostError if another worker has it."""
+        """Record the value at which the trial stopped itself; LeaseLostError if another worker has it."""
         name = stopped_name(config_of(self._lease.job).objective)
         TrialRecords(self._jobs.store, self._lease).keep({name: value}, epoch=epoch)
 
     def list_others_at(self, rung: int) -> list[float]:
-        """What the other trials of the sweep have had at a rung so far."""
+        """Return the values of the other trials at a rung so far."""
         job = self._lease.job
         config = config_of(job)
         at_rung = JobMetric.key(job_id=config.sweep_id, metric_name=rung_name(config.objective, rung))
         return [metric.value for metric in self._jobs.store.query(at_rung) if metric.child_job_id != job.job_id]
 
     def adapt(self) -> int:
-        """Put the trials that wait in order, the most promising first; gives how many have changed."""
+        """Reorder the waiting trials, most promising first; return the number changed."""
         sweep_id = config_of(self._lease.job).sweep_id
         return Adaptation(self._jobs).adapt(sweep_id, self.get_definition())
 
@@ -103,5 +103,6 @@ def _part_of(job: Job) -> _PlanningParams:
         if job.job_type == PLANNING:
             return _PlanningParams.model_validate(job.definition.params)
     except ValidationError as error:
-        raise ValueRefusedError(f"job {job.job_id} does not say what it plans: {error.errors()[0]['msg']}") from error
-    raise ValueRefusedError(f"job {job.job_id} plans no trials: it is a {job.job_type!r}")
+        problem = error.errors()[0]["msg"]
+        raise ValueRefusedError(f"job {job.job_id} has invalid planning parameters: {problem}") from error
+    raise ValueRefusedError(f"job {job.job_id} does not plan trials: its type is {job.job_type!r}")

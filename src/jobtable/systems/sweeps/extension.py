@@ -1,8 +1,8 @@
-"""A sweep gets more trials than it was submitted with, while it runs or when it has ended.
+"""Extensions: a running or completed sweep gets more trials than it was submitted with.
 
-That the definition says so is one transaction, in which no planning job runs that it concerns. Those that wait read the
-definition when they begin; those that have ended begin anew, and make what their generation has more of now and the
-planning of the next. If the process dies in between, the next call finds those that do not know of all trials.
+One transaction changes the definition, provided that no planning job that it concerns is running. Waiting planning jobs
+read the definition when they start; ended ones restart, and make the additional trials of their generation and the next
+planning job. If the process dies in between, the next call finds the planning jobs that missed some trials.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from jobtable.systems.sweeps.trials import final_name
 
 
 class Extension:
-    """Enlarges sweeps. What is made and decided is what a sweep that had been so large from the beginning comes to."""
+    """Extends sweeps; an extended sweep makes the same decisions as one of that size from the start."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
         self._store = jobs.store
 
     def extend(self, sweep_id: str, by: str, *, more: int, total: int | None) -> int:
-        """Give a sweep so many trials `more`, or so many in `total`; gives how many it has. See Sweeps.extend."""
+        """Extend a sweep by `more` trials or to `total`; return its number of trials. See Sweeps.extend."""
 
         def declare(parent: Job) -> tuple[int, int]:
             known = sweep_of(parent).trial_count()
@@ -54,19 +54,17 @@ class Extension:
         return count
 
     def _refuse_reached(self, sweep_id: str, sweep: Sweep) -> None:
-        """A sweep whose target is reached plans no trials, however many it may have."""
+        """Raise JobStateError if the target is reached: such a sweep plans no more trials."""
         if sweep.target is None:
             return
         highest = sweep.direction == "maximize"
         best = self._jobs.queries.find_best_metric(sweep_id, final_name(sweep.objective), highest=highest)
         if best is not None and sweep.is_reached_by(best.value):
-            raise JobStateError(
-                f"sweep {sweep_id} has reached its target of {sweep.target:g} with {best.value:g}, and makes no more "
-                "trials: submit another sweep, with another target or none"
-            )
+            message = f"sweep {sweep_id} reached its target of {sweep.target:g} with {best.value:g}"
+            raise JobStateError(message, hint="submit another sweep, with another target or none")
 
     def _declare(self, parent: Job, wanted: Sweep) -> None:
-        """Let the definition say how many trials there are, unless a worker plans or something has changed."""
+        """Change the number of trials in the definition, unless a worker plans or something changed."""
         known = sweep_of(parent).trial_count()
         tx = self._store.transaction()
         same = unchanged(parent, Job.status, Job.changed_at, Job.job_config)
@@ -83,10 +81,7 @@ class Extension:
         tx.commit()
 
     def plan_the_rest(self, sweep_id: str, known: int, by: str) -> None:
-        """Let planning jobs begin anew that ended without knowing of all trials.
-
-        One whose result does not say of how many it knew counts as having known of `known`.
-        """
+        """Restart planning jobs that ended before they knew of all trials; without a total, they knew of `known`."""
 
         def restart(outdated: list[Job]) -> None:
             for job in outdated:
@@ -102,7 +97,7 @@ class Extension:
         edges = self._store.query(
             JobDependency.key(job_id=planning_id(sweep_id)),
             newest_first=True,
-            limit=1 if sweep.is_in_generations else None,  # each generation is planned behind the last
+            limit=1 if sweep.is_in_generations else None,  # each generation is planned after the last
         )
         for job in self._jobs.queries.read_jobs(edge.dependency_job_id for edge in edges):
             if job is None or job.status is not Status.COMPLETED:
@@ -113,24 +108,24 @@ class Extension:
 
 
 def _enlarged(parent: Job, known: int, total: int) -> Sweep:
-    """The definition with so many trials; ValueRefusedError or JobStateError if it cannot have them."""
+    """Return the definition with more trials, or raise ValueRefusedError or JobStateError."""
     sweep = sweep_of(parent)
     if parent.status not in (Status.RUNNING, Status.COMPLETED):
-        raise JobStateError(f"sweep {parent.job_id} is {parent.status}: resume it before it is extended")
+        raise JobStateError(f"sweep {parent.job_id} is {parent.status}", hint="resume it before you extend it")
     if total < known:
-        raise ValueRefusedError(f"sweep {parent.job_id} has {known:,} trials already, and cannot have {total:,}")
+        raise ValueRefusedError(f"sweep {parent.job_id} already has {known:,} trials and cannot have {total:,}")
     if total > MOST_POINTS:
-        raise ValueRefusedError(f"sweep {parent.job_id} cannot have {total:,} trials: {MOST_POINTS:,} are the most")
+        raise ValueRefusedError(f"sweep {parent.job_id} can have at most {MOST_POINTS:,} trials, not {total:,}")
     if total == known:
         return sweep
     wanted = sweep.model_copy(update={"trials": total})
     if isinstance(sweep.sampler, Grid) and (sweep.trials is None or wanted.trial_count() < total):
         points = known if sweep.trials is None else wanted.trial_count()
-        raise ValueRefusedError(f"the grid of sweep {parent.job_id} has {points:,} points, and no {total:,} trials")
+        raise ValueRefusedError(f"the grid of sweep {parent.job_id} has only {points:,} points, not {total:,}")
     return wanted
 
 
 def _concerned(sweep: Sweep, known: int) -> list[int]:
-    """The generations for which a planner that knows of only that many trials decides otherwise, the last first."""
+    """Return the generations that a planner would plan differently with only `known` trials, last first."""
     last = sweep.generation_count(known) - 1
     return list(takewhile(lambda generation: sweep.has_changed(generation, known), range(last, -1, -1)))

@@ -1,9 +1,8 @@
-"""Optuna's samplers, asked so that the answer depends on the records of a sweep alone.
+"""Optuna's samplers, used so that proposals depend only on the records of a sweep.
 
-A study is made in memory for each generation: every trial before is told, in the order of the numbers, with what the
-sampler noted on it; then the generation is asked for. Optuna's samplers keep what they learn in the study and only
-their random state in the process. That state is seeded for each generation, so a process that takes over asks for
-exactly what the one before would have asked for.
+Each generation makes a study in memory, adds every earlier trial in the order of the numbers, with the notes of the
+sampler, and then asks for the generation. Optuna's samplers keep what they learn in the study, and only their random
+state in the process. That state is seeded for each generation, so any process makes the same proposals.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ except ModuleNotFoundError as missing:
 
 _CLASSES = {"tpe": "TPE", "cmaes": "CmaEs", "gp": "GP", "qmc": "QMC", "nsgaii": "NSGAII"}
 _ONE_SEQUENCE = frozenset({"qmc"})
-"""Samplers whose trials are points of one sequence, which the seed belongs to."""
+"""Samplers whose trials are points of one sequence with one seed."""
 _OWN_OPTIONS: dict[str, dict[str, Any]] = {
     "cmaes": {"warn_independent_sampling": False},
     "gp": {"warn_independent_sampling": False},
     "qmc": {"warn_independent_sampling": False, "warn_asynchronous_seeding": False},
 }
-"""A parameter under a condition is sampled by itself, and every generation is seeded: nothing to warn of."""
+"""Not worth a warning: a parameter with a condition is sampled by itself, and every generation is seeded."""
 _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "int": (int,),
@@ -44,24 +43,24 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "dict[str, Any]": (dict,),
     "None": (type(None),),
 }
-"""The annotations of arguments that JSON can express, and the Python types of each."""
+"""The annotations that JSON can express, and their Python types."""
 _STATES = {"completed": TrialState.COMPLETE, "stopped": TrialState.PRUNED, "failed": TrialState.FAIL}
 
 
-def propose(name: str, options: Mapping[str, Any], question: TrialRequest) -> list[Proposal]:
-    """The next generation of trials, as the sampler of that name in Optuna asks for it."""
+def propose(name: str, options: Mapping[str, Any], request: TrialRequest) -> list[Proposal]:
+    """Return the proposals of one of Optuna's samplers for the next generation."""
     with _quiet():
         storage = optuna.storages.InMemoryStorage()
-        direction = optuna.study.StudyDirection[question.direction.upper()]
+        direction = optuna.study.StudyDirection[request.direction.upper()]
         study_id = storage.create_new_study([direction], "sweep")
-        for key, noted in _memory_of_study(question).items():
+        for key, noted in _memory_of_study(request).items():
             storage.set_study_system_attr(study_id, key, noted)
-        sampler = _sampler(name, options, question)
+        sampler = _sampler(name, options, request)
         study = optuna.load_study(study_name="sweep", storage=storage, sampler=sampler)
-        study.add_trials([_told(ended, question.space) for ended in question.ended])
-        for given in question.given:
-            study.enqueue_trial({name: _internal(question.space.root[name], value) for name, value in given.items()})
-        return [_asked(study, storage, study_id, question.space) for _ in range(question.count)]
+        study.add_trials([_as_frozen(ended, request.space) for ended in request.ended])
+        for given in request.given:
+            study.enqueue_trial({name: _internal(request.space.root[name], value) for name, value in given.items()})
+        return [_asked(study, storage, study_id, request.space) for _ in range(request.count)]
 
 
 def _asked(study: optuna.Study, storage: optuna.storages.BaseStorage, study_id: int, space: Space) -> Proposal:
@@ -74,11 +73,11 @@ def _asked(study: optuna.Study, storage: optuna.storages.BaseStorage, study_id: 
     return Proposal(params, {key: value for key, value in noted.items() if value})
 
 
-def _sampler(name: str, options: Mapping[str, Any], question: TrialRequest) -> optuna.samplers.BaseSampler:
+def _sampler(name: str, options: Mapping[str, Any], request: TrialRequest) -> optuna.samplers.BaseSampler:
     if (problem := find_problem(name, options)) is not None:
         raise TaskError(problem)
-    part = "all" if name in _ONE_SEQUENCE else question.first_number
-    digest = hashlib.sha256(f"{question.seed}/{part}".encode()).digest()
+    part = "all" if name in _ONE_SEQUENCE else request.first_number
+    digest = hashlib.sha256(f"{request.seed}/{part}".encode()).digest()
     return _made(name, options, int.from_bytes(digest[:4]))
 
 
@@ -92,23 +91,23 @@ def _class(name: str) -> Any:
 
 
 def find_problem(name: str, options: Mapping[str, Any]) -> str | None:
-    """Why the sampler of that name in Optuna does not take these options, in one line; None if it does."""
+    """Return why one of Optuna's samplers rejects these options, in one line, or None."""
     taken = _options_of(name)
     for option, value in options.items():
         if option not in taken:
-            return f"the sampler {name} has no option {option}; it takes {', '.join(sorted(taken))}"
+            return f"sampler {name} has no option {option}; it has {', '.join(sorted(taken))}"
         if not any(_is_of(value, kind) for kind in taken[option]):
-            return f"the option {option} of the sampler {name} is of {' or '.join(taken[option])}, not {value!r:.100}"
+            return f"option {option} of sampler {name} must be {' or '.join(taken[option])}, not {value!r:.100}"
     try:
         with _quiet():
             _made(name, options, 0)
     except ValueError as error:
-        return f"the sampler {name} cannot be made with {dict(options)}: {' '.join(str(error).split())}"
+        return f"sampler {name} rejects {dict(options)}: {' '.join(str(error).split())}"
     return None
 
 
 def _options_of(name: str) -> dict[str, list[str]]:
-    """The sampler's arguments, with the types of each, but for those that JSON cannot say, such as functions."""
+    """Return the arguments of a sampler and their types, except those that JSON cannot express, such as functions."""
     arguments = inspect.signature(_class(name)).parameters.values()
     types = {argument.name: str(argument.annotation).split(" | ") for argument in arguments if argument.name != "seed"}
     return {option: kinds for option, kinds in types.items() if all(kind in _TYPES for kind in kinds)}
@@ -118,7 +117,7 @@ def _is_of(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES[kind]) and (kind == "bool" or not isinstance(value, bool))
 
 
-def _told(ended: EndedTrial, space: Space) -> FrozenTrial:
+def _as_frozen(ended: EndedTrial, space: Space) -> FrozenTrial:
     parameters = {name: space.root[name] for name in ended.params}
     return optuna.create_trial(
         state=_STATES[ended.ending],
@@ -134,15 +133,15 @@ def _last(reports: Mapping[int, float]) -> float | None:
     return reports[max(reports)] if reports else None
 
 
-def _memory_of_study(question: TrialRequest) -> Params:
-    """What the sampler has noted on the study by the last trial."""
-    return dict(question.ended[-1].memory.get("study", {})) if question.ended else {}
+def _memory_of_study(request: TrialRequest) -> Params:
+    """Return what the sampler noted on the study with the last trial."""
+    return dict(request.ended[-1].memory.get("study", {})) if request.ended else {}
 
 
 def _distribution(parameter: Choice | IntRange | FloatRange) -> BaseDistribution:
     match parameter:
         case Choice():
-            # By their place: a choice may hold any JSON, and Optuna takes only plain values.
+            # By index: a choice may contain any JSON, and Optuna accepts only plain values.
             return CategoricalDistribution(range(len(parameter.values)))
         case IntRange():
             return IntDistribution(parameter.low, parameter.last, log=parameter.log, step=parameter.step)
@@ -167,7 +166,7 @@ def _suggested(trial: optuna.Trial, name: str, parameter: Choice | IntRange | Fl
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without messages about new studies or experimental samplers: whoever names one has chosen it."""
+    """Suppress messages about new studies and experimental samplers: the caller chose them by name."""
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""The parameters of a sweep: choices and ranges, and the condition under which a parameter exists at all."""
+"""The parameters of a sweep: choices and ranges, and the condition under which a parameter exists."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from jobtable.jobs.submit.definition import find_non_finite
 
 Value: TypeAlias = JsonValue
 MOST_POINTS = 1_000_000
-"""How many a grid may have; the numbers of trials have six digits."""
+"""The limit of a grid; trial numbers have six digits."""
 _NOISE = 1e-9
-"""How far a sum of floats may be off, as a part of a step."""
+"""The rounding error allowed in a sum of floats, as a fraction of a step."""
 Params: TypeAlias = dict[str, Any]
-"""The parameters of one trial by name. One that does not exist under the others' values has no entry."""
+"""The parameters of one trial by name, without those that do not exist under its other values."""
 
 
 def required_in_json(member: str) -> Callable[[dict[str, Any]], None]:
@@ -32,15 +32,13 @@ def required_in_json(member: str) -> Callable[[dict[str, Any]], None]:
 
 
 class _Parameter(BaseModel):
-    """What every parameter has."""
-
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=required_in_json("type"))
 
     when: dict[str, list[Value]] = {}
     """The parameter exists only if each of these others has one of these values."""
 
     def only_if(self, **others: Value | list[Value]) -> Self:
-        """The same parameter, which exists only where each of the others has the value, or one of the list."""
+        """Return this parameter, which exists only if each of the others has the value, or one of the list."""
         wanted = {name: value if isinstance(value, list) else [value] for name, value in others.items()}
         return self.model_copy(update={"when": {**self.when, **wanted}})
 
@@ -61,41 +59,41 @@ class Choice(_Parameter):
     @field_validator("values")
     @classmethod
     def _distinct(cls, values: list[Value]) -> list[Value]:
-        # A table keeps 1.0 as 1. Where one number has a fraction all are floats, before and after they were stored.
+        # A table stores 1.0 as 1. If one number is a float, all are, before and after they are stored.
         if any(isinstance(value, float) for value in values):
             values = [float(value) if _is_number(value) else value for value in values]
         if (place := find_non_finite(values)) is not None:
-            raise ValueError(f"{values} has at {place} what is no finite number, which cannot be stored")
+            raise ValueError(f"{values} has a number at {place} that is not finite and cannot be stored")
         if len({_identity(value) for value in values}) < len(values):
-            raise ValueError(f"{values} has a value twice")
+            raise ValueError(f"{values} has a duplicate")
         return values
 
     def draw(self, random: Random) -> Value:
-        """A value at random."""
+        """Draw a random value."""
         return self.values[random.randrange(len(self.values))]
 
     def grid(self) -> list[Value]:
-        """All values."""
+        """Return all values."""
         return self.values
 
     def restored(self, value: Value) -> Value:
-        """A value as it was before it was stored; ValueError if it is none of this parameter's."""
+        """Return a stored value as it was, or raise ValueError if this parameter does not have it."""
         return self.values[self.index(value)]
 
     def index(self, value: Value) -> int:
-        """The place of a value; ValueError if it is none of this parameter's."""
+        """Return the index of a value, or raise ValueError."""
         for index, own in enumerate(self.values):
             if same(own, value):
                 return index
-        raise ValueError(f"{value!r} is none of {self.values}")
+        raise ValueError(f"{value!r} is not one of {self.values}")
 
     def distance(self, one: Value, other: Value) -> float:
-        """0 if they are the same, else 1."""
+        """Return 0 for equal values, else 1."""
         return 0.0 if same(one, other) else 1.0
 
 
 class IntRange(_Parameter):
-    """A whole number from low to high, both included, in steps; or evenly spread over magnitudes with `log`."""
+    """A whole number from low to high, both included, in steps; with `log`, evenly spread over magnitudes."""
 
     type: Literal["int"] = "int"
     low: int
@@ -114,14 +112,14 @@ class IntRange(_Parameter):
         return self.low + (self.high - self.low) // self.step * self.step
 
     def draw(self, random: Random) -> int:
-        """A value at random."""
+        """Draw a random value."""
         if self.log:
             exact = _log_uniform(random, self.low - 0.5, self.high + 0.5)
             return min(max(round(exact), self.low), self.high)
         return random.randrange(self.low, self.last + 1, self.step)
 
     def grid(self) -> list[Value]:
-        """All values; those of a range by magnitude are doubled from low to high."""
+        """Return all values; with `log`, each is twice the one before, up to high."""
         if not self.log:
             _check_grid((self.last - self.low) // self.step + 1)
             return list(range(self.low, self.last + 1, self.step))
@@ -131,20 +129,20 @@ class IntRange(_Parameter):
         return [*doubled, self.high] if doubled[-1] != self.high else list(doubled)
 
     def restored(self, value: Value) -> int:
-        """A value as it was before it was stored; ValueError if it is none of this parameter's."""
+        """Return a stored value as it was, or raise ValueError if this parameter does not have it."""
         if not _is_number(value) or int(value) != value or not self.low <= value <= self.last:
-            raise ValueError(f"{value!r} is no whole number from {self.low} to {self.last}")
+            raise ValueError(f"{value!r} is not a whole number from {self.low} to {self.last}")
         if (int(value) - self.low) % self.step:
-            raise ValueError(f"{value!r} is not {self.low} and steps of {self.step}")
+            raise ValueError(f"{value!r} is not {self.low} plus steps of {self.step}")
         return int(value)
 
     def distance(self, one: Value, other: Value) -> float:
-        """From 0 for the same value to 1 for the two ends."""
+        """Return how far apart two values are, from 0 to 1."""
         return _distance(float(self.low), float(self.last), self.restored(one), self.restored(other), log=self.log)
 
 
 class FloatRange(_Parameter):
-    """A number from low to high, in steps where there is one; or evenly spread over magnitudes with `log`."""
+    """A number from low to high, optionally in steps; with `log`, evenly spread over magnitudes."""
 
     type: Literal["float"] = "float"
     low: Annotated[float, Field(allow_inf_nan=False)]
@@ -159,9 +157,9 @@ class FloatRange(_Parameter):
 
     @property
     def step_count(self) -> int:
-        """How many steps lie between low and high."""
+        """The number of steps between low and high."""
         if self.step is None:
-            raise ValueError("a range without a step has no number of steps")
+            raise ValueError("the range has no step")
         return int((_exact(self.high) - _exact(self.low)) / _exact(self.step))
 
     @property
@@ -170,17 +168,17 @@ class FloatRange(_Parameter):
         return self.high if self.step is None else self.at(self.step_count)
 
     def at(self, steps: int) -> float:
-        """The value after that many steps, without the noise of adding floats."""
+        """Return the value after some steps, without the rounding errors of adding floats."""
         return float(_exact(self.low) + steps * _exact(self.step or 0.0))
 
     def nearest(self, value: float) -> float:
-        """The value of this parameter that is nearest to a number."""
+        """Return the value of this parameter that is nearest to a number."""
         if self.step is not None:
             value = self.at(round((value - self.low) / self.step))
         return min(max(value, self.low), self.last)
 
     def draw(self, random: Random) -> float:
-        """A value at random."""
+        """Draw a random value."""
         if self.step is not None:
             return self.at(random.randrange(self.step_count + 1))
         return self.nearest(
@@ -188,22 +186,22 @@ class FloatRange(_Parameter):
         )
 
     def grid(self) -> list[Value]:
-        """All values, which needs a step."""
+        """Return all values; ValueError without a step."""
         if self.step is None:
             raise ValueError("a grid needs a step, or a choice of values, for every float")
         _check_grid(self.step_count + 1)
         return [self.at(steps) for steps in range(self.step_count + 1)]
 
     def restored(self, value: Value) -> float:
-        """A value as it was before it was stored; ValueError if it is none of this parameter's."""
+        """Return a stored value as it was, or raise ValueError if this parameter does not have it."""
         if not _is_number(value) or not self.low <= value <= self.high:
-            raise ValueError(f"{value!r} is no number from {self.low} to {self.high}")
+            raise ValueError(f"{value!r} is not a number from {self.low} to {self.high}")
         if self.step is not None and abs(self.nearest(value) - value) > self.step * _NOISE:
-            raise ValueError(f"{value!r} is not {self.low} and steps of {self.step}")
+            raise ValueError(f"{value!r} is not {self.low} plus steps of {self.step}")
         return float(value)
 
     def distance(self, one: Value, other: Value) -> float:
-        """From 0 for the same value to 1 for the two ends."""
+        """Return how far apart two values are, from 0 to 1."""
         return _distance(self.low, self.high, self.restored(one), self.restored(other), log=self.log)
 
 
@@ -211,17 +209,17 @@ Parameter: TypeAlias = Annotated[Choice | IntRange | FloatRange, Field(discrimin
 
 
 def choice(*values: Value) -> Choice:
-    """A parameter that has one of these values."""
+    """Return a parameter with one of these values."""
     return Choice(values=list(values))
 
 
 def int_range(low: int, high: int, *, step: int = 1, log: bool = False) -> IntRange:
-    """A parameter that is a whole number from low to high, both included."""
+    """Return a parameter that is a whole number from low to high, both included."""
     return IntRange(low=low, high=high, step=step, log=log)
 
 
 def float_range(low: float, high: float, *, step: float | None = None, log: bool = False) -> FloatRange:
-    """A parameter that is a number from low to high."""
+    """Return a parameter that is a number from low to high."""
     return FloatRange(low=low, high=high, step=step, log=log)
 
 
@@ -229,14 +227,14 @@ def _check_range(low: float, high: float, *, has_step: bool, log: bool) -> None:
     if low > high:
         raise ValueError(f"low {low} is above high {high}")
     if log and low <= 0:
-        raise ValueError(f"a log scale begins above 0, not at {low}")
+        raise ValueError(f"a log scale must start above 0, not at {low}")
     if log and has_step:
-        raise ValueError("a range has a step or a log scale, not both")
+        raise ValueError("a range has either a step or a log scale")
 
 
 def _check_grid(count: int) -> None:
     if count > MOST_POINTS:
-        raise ValueError(f"it has {count:,} values, and a grid has up to {MOST_POINTS:,} points: give it a larger step")
+        raise ValueError(f"{count:,} values are too many for a grid of at most {MOST_POINTS:,}; use a larger step")
 
 
 def _log_uniform(random: Random, low: float, high: float) -> float:
@@ -260,7 +258,7 @@ def _is_number(value: Value) -> TypeGuard[int | float]:
 
 
 def same(one: Value, other: Value) -> bool:
-    """Whether two values are the same once they were stored; 1 and True are not, 1 and 1.0 are."""
+    """Return whether two values are equal once stored: 1 and 1.0 are, 1 and True are not."""
     return _identity(one) == _identity(other)
 
 

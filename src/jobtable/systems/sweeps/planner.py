@@ -1,9 +1,8 @@
-"""Planning: trials are made by jobs, one for each generation, so that any worker can do it and none must survive.
+"""Planning: one job per generation makes its trials, so any worker can plan and none must survive.
 
-Trials that do not depend on each other are planned in parts, by several workers at once. Otherwise generation g is
-planned when every trial of generation g-1 has ended, however: its planning job waits for them. What it decides
-depends on the records of the trials before, in the order of their numbers, and on the definition. So a planning job
-that is run again, here or elsewhere, makes the same trials, and the trials that are there already stay as they are.
+Independent trials are planned in parts, by several workers at once. Otherwise the planning job of a generation waits
+until every trial of the generation before has ended. Its decisions depend only on the definition and on the records
+of the earlier trials, by number. So a planning job that runs again makes the same trials, and existing ones stay.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ RUN_INLINE_TRIAL = "jobtable.systems.sweeps.running:run_inline_trial"
 PLAN_GENERATION = "jobtable.systems.sweeps.running:plan_generation"
 _ATTEMPTS = 3
 Rungs: TypeAlias = dict[int, dict[str, float]]
-"""The values at each rung, by trial."""
+"""Values at each rung, by trial."""
 Finals: TypeAlias = dict[str | None, float]
-"""The objectives of the trials that ran to their end."""
+"""The objectives of the completed trials."""
 
 
 def planning_id(sweep_id: str) -> str:
-    """The job that groups the planning jobs of a sweep."""
+    """Return the id of the group of a sweep's planning jobs."""
     return f"{sweep_id}-planning"
 
 
 def planning_job_id(sweep_id: str, generation: int) -> str:
-    """The job that plans a generation."""
+    """Return the id of the job that plans a generation."""
     return f"{planning_id(sweep_id)}-{generation:06d}"
 
 
 def new_planning(sweep_id: str, user: str, sweep: Sweep, generation: int) -> NewJob:
-    """The job that makes the trials of a generation, when all those of the generation before have ended."""
+    """Return the job that plans a generation once all trials of the generation before have ended."""
     earlier = sweep.numbers_of(generation - 1) if generation and sweep.is_in_generations else range(0)
     return NewJob(
         name=f"{sweep.name}: plan generation {generation}",
@@ -67,21 +66,19 @@ def new_planning(sweep_id: str, user: str, sweep: Sweep, generation: int) -> New
 
 
 class Planner:
-    """Makes the trials of sweeps. Doing it twice makes nothing twice."""
+    """Makes the trials of sweeps; planning twice makes nothing twice."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
     def plan(self, sweep_id: str, generation: int, *, is_inline: bool) -> int:
-        """Make the trials of a generation; gives their number: none if the generations before have reached the target.
+        """Make the trials of a generation; return their number, 0 if the target was reached.
 
-        JobStateError if the sweep has ended.
-
-        `is_inline` says whether the sweep's task may run in a worker's own process.
+        `is_inline` says whether the sweep's task may run in a worker's own process. JobStateError for an ended sweep.
         """
         parent = self._jobs.queries.get_job(sweep_id)
         if parent.is_final:
-            raise JobStateError(f"sweep {sweep_id} is {parent.status}: no more trials are made")
+            raise JobStateError(f"sweep {sweep_id} is {parent.status} and gets no more trials")
         sweep = sweep_of(parent)
         has_next = generation + 1 < sweep.generation_count()
         following = new_planning(sweep_id, parent.created_by, sweep, generation + 1)
@@ -95,7 +92,7 @@ class Planner:
         return len(proposals)
 
     def _decide(self, sweep_id: str, sweep: Sweep, numbers: range) -> tuple[list[Proposal], dict[int, float]]:
-        """The parameters of trials, and what they must reach at each rung, given the records of those before."""
+        """Return the parameters of trials, and what they must reach at each rung, given the records of earlier ones."""
         count = numbers.start if sweep.is_in_generations else 0
         finals = self._finals(sweep_id, sweep) if count else {}
         if self._has_reached_target(sweep_id, sweep, count, finals):
@@ -103,10 +100,8 @@ class Planner:
         rungs = self._rungs(sweep_id, sweep) if count else {}
         earlier = self._earlier(sweep_id, sweep, count, rungs, finals)
         given = [sweep.space.restored(params) for params in sweep.begin_with[numbers.start : numbers.stop]]
-        question = TrialRequest(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
-        return sweep.sampler.propose(question), _cutoffs(sweep_id, sweep, count, rungs)
-
-    # --- what is known ----------------------------------------------------------------------------------------------
+        request = TrialRequest(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
+        return sweep.sampler.propose(request), _cutoffs(sweep_id, sweep, count, rungs)
 
     def _finals(self, sweep_id: str, sweep: Sweep) -> Finals:
         if not sweep.sampler.looks_back and sweep.target is None:
@@ -115,21 +110,18 @@ class Planner:
         return {metric.child_job_id: metric.value for metric in metrics}
 
     def _has_reached_target(self, sweep_id: str, sweep: Sweep, count: int, finals: Finals) -> bool:
-        """Whether one of the first trials has; one that was put back into the queue does not count."""
+        """Return whether one of the first trials reached the target; one that was retried does not count."""
         ids = (trial_id(sweep_id, number) for number in range(count))
         good = (job_id for job_id in ids if job_id in finals and sweep.is_reached_by(finals[job_id]))
         found = self._jobs.queries.read_jobs(good)
         return any(job is not None and job.status is Status.COMPLETED for job in found)
 
     def _earlier(self, sweep_id: str, sweep: Sweep, count: int, rungs: Rungs, finals: Finals) -> list[EndedTrial]:
-        """What became of the first trials, in the order of their numbers; those that were deleted are left out.
-
-        They are read only for a sampler that looks back: that is most of what planning takes.
-        """
+        """Return the results of the first trials by number, except deleted ones, if the sampler looks back."""
         if count == 0 or not sweep.sampler.looks_back:
             return []
         found = self._jobs.queries.read_jobs(trial_id(sweep_id, number) for number in range(count))
-        return [_told(sweep, job, finals.get(job.job_id), rungs) for job in found if job is not None]
+        return [_ended_trial(sweep, job, finals.get(job.job_id), rungs) for job in found if job is not None]
 
     def _rungs(self, sweep_id: str, sweep: Sweep) -> Rungs:
         found: Rungs = defaultdict(dict)
@@ -140,7 +132,7 @@ class Planner:
 
 
 def _cutoffs(sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> dict[int, float]:
-    """What the next trials must reach at each rung: by all trials of the generations before."""
+    """Return what the next trials must reach at each rung, by all trials of earlier generations."""
     if sweep.stopper is None or sweep.stopper.peers == "now":
         return {}
     earlier = [trial_id(sweep_id, number) for number in range(count)]
@@ -148,15 +140,15 @@ def _cutoffs(sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> dict[int,
     return cutoffs(sweep.stopper, values, sweep.direction)
 
 
-def _told(sweep: Sweep, job: Job, final: float | None, rungs: Rungs) -> EndedTrial:
+def _ended_trial(sweep: Sweep, job: Job, final: float | None, rungs: Rungs) -> EndedTrial:
     params = sweep.space.restored(job.definition.params)
     reports = {rung: values[job.job_id] for rung, values in sorted(rungs.items()) if job.job_id in values}
     memory = config_of(job).memory
     if job.status is Status.COMPLETED:
         if final is None:
-            raise ValueRefusedError(f"trial {job.job_id} is COMPLETED, but has no {final_name(sweep.objective)}")
+            raise ValueRefusedError(f"trial {job.job_id} is COMPLETED but has no {final_name(sweep.objective)}")
         return EndedTrial(params, "completed", final, reports, memory)
-    # One that someone has put back into the queue, long after its generation, has no result either.
+    # A trial that was retried long after its generation has no result either.
     ending: Ending = "stopped" if job.status is Status.STOPPED and reports else "failed"
     return EndedTrial(params, ending, None, reports, memory)
 

@@ -1,4 +1,7 @@
-"""One trial: runs the sweep's task with the trial's parameters, and stops it where it is not worth its time."""
+"""The tasks of a sweep: a trial runs the sweep's task, and stops it if it is not worth its time; planning makes trials.
+
+Stored jobs name the tasks here by their path.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,12 @@ from jobtable.systems.sweeps.trials import TrialConfig, config_of
 T = TypeVar("T")
 
 _DEFINITIONS: WeakKeyDictionary[Jobs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
-"""The sweeps that this process has run trials of. What a trial needs of a definition never changes: it is read rarely.
+"""The definitions of sweeps whose trials this process ran; what a trial needs of one never changes.
 
-When a sweep was created belongs to its name here: one that was deleted may have left its id to another.
+The key has the creation time, because a later sweep may have the id of a deleted one.
 """
 _MOST_KEPT = 100
-"""Sweeps of which a worker keeps the definition; when there are more, all are forgotten."""
+"""A worker with more definitions than these forgets them all."""
 _NOTHING = EarlierRuns(at_rungs={}, stopped_at=None, last_report=None)
 
 
@@ -49,12 +52,12 @@ def run_trial(job: JobContext, **params: Any) -> dict[str, Any]:
 
 @task(inline=True)
 def run_inline_trial(job: JobContext, **params: Any) -> dict[str, Any]:
-    """Run a trial whose task may run in the worker's process."""
+    """Run a trial in the worker's own process."""
     return Trial(job).run(params)
 
 
 class Trial:
-    """One run of one trial. It hears of every metric that the task reports, and may end the task there."""
+    """One run of one trial; it sees every metric that the task reports, and may stop the task there."""
 
     def __init__(self, job: JobContext) -> None:
         self._job = job
@@ -68,8 +71,9 @@ class Trial:
         self._is_stopped = False
 
     def run(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the task; gives its result, in which the objective is. StopTask if a stopper ends it."""
-        self._stop_again()
+        """Run the task; return its result with the objective. StopTask if a stopper ends it."""
+        if (epoch := self._earlier.stopped_at) is not None:  # a stopper had ended it, and then its worker died
+            raise StopTask(f"stopped at epoch {epoch}, before its worker died", {"epoch": epoch})
         self._job.on_metric = self._take
         own = self._sweep.space.restored(params)
         try:
@@ -79,25 +83,17 @@ class Trial:
             raise
         result = dict(returned) if isinstance(returned, Mapping) else {}
         if self._job.knows_of_stop:
-            return result  # It ended because it was asked to: what it has is not its final value.
+            return result  # it ended on request, so this is not its final value
         value = self._objective(returned)
         self._adapt()
         return {**result, self._sweep.objective: value}
 
     def _insist(self, call: Callable[[], T]) -> T:
-        """Ask the desk for what the trial must wait for; all of it may be asked for again."""
+        """Ask the desk until it answers; every call may be repeated."""
         return self._job.jobs.recording.insist(call, "its sweep")
 
-    # --- stopping ---------------------------------------------------------------------------------------------------
-
-    def _stop_again(self) -> None:
-        """End a trial that a stopper had ended, and whose worker died before it could say so."""
-        epoch = self._earlier.stopped_at
-        if epoch is not None:
-            raise StopTask(f"stopped at epoch {epoch}, before its worker died", {"epoch": epoch})
-
     def _take(self, name: str, value: float, step: int | None, epoch: int | None) -> None:
-        """Hear of a report; at a rung, compare it."""
+        """Take a report of the objective; at a rung, compare it."""
         if name != self._sweep.objective:
             return
         at = step if epoch is None else epoch
@@ -113,18 +109,18 @@ class Trial:
         objective, direction = self._sweep.objective, self._sweep.direction
         value = stored_number(reported)
         if value is None:
-            raise FailTask(f"the {objective} of the trial is {reported} at epoch {epoch}, which cannot be compared")
+            raise FailTask(f"{objective} is {reported} at epoch {epoch}, which cannot be compared")
         cutoff = self._cutoff(stopper, rung)
         self._at_rungs[rung] = value
         judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)
         self._is_stopped = cutoff is not None and is_worse(judged, cutoff, direction)
         self._insist(lambda: self._desk.keep_rung(rung, value, epoch=epoch, is_stopped=self._is_stopped))
         if self._is_stopped:
-            told = f"{objective} is {judged:g} at epoch {epoch}, and {cutoff:g} is needed to go on"
-            raise StopTask(told, {objective: value, "epoch": epoch})
+            message = f"{objective} is {judged:g} at epoch {epoch}; {cutoff:g} is needed to continue"
+            raise StopTask(message, {objective: value, "epoch": epoch})
 
     def _keep_stop(self) -> None:
-        """Record that the task has stopped itself, and not a stopper or a person: it is not resumed either."""
+        """Record that the task stopped itself, rather than a stopper or a person, so that it is not resumed."""
         value = None if self._last_value is None else stored_number(self._last_value)
         if value is not None and not self._is_stopped and not self._job.knows_of_stop:
             self._insist(lambda: self._desk.keep_stop(value, epoch=self._last_epoch))
@@ -134,26 +130,23 @@ class Trial:
             return self._config.cutoffs.get(rung)
         return stopper.cutoff(self._insist(lambda: self._desk.list_others_at(rung)), self._sweep.direction)
 
-    # --- the end ----------------------------------------------------------------------------------------------------
-
     def _objective(self, returned: Any) -> float:
-        """What the task returned as its objective, or else what it reported last."""
+        """Return the objective that the task returned, or else reported last."""
         given = returned.get(self._sweep.objective) if isinstance(returned, Mapping) else returned
         if given is None:
             given = self._last_value
         if given is None:
             raise TaskError(
-                f"{self._sweep.task} returned no {self._sweep.objective} and reported none: return the number, a dict "
-                f"with it, or report it with job.metric({self._sweep.objective!r}, ...)"
+                f"{self._sweep.task} neither returned nor reported {self._sweep.objective}",
+                hint=f"return the number or a dict with it, or call job.metric({self._sweep.objective!r}, ...)",
             )
         try:
             value = stored_number(float(given))
         except (TypeError, ValueError, OverflowError) as error:
-            raise TaskError(
-                f"{self._sweep.task} returned {given!r:.100}, which is no {self._sweep.objective}"
-            ) from error
+            message = f"{self._sweep.task} returned {given!r:.100} as {self._sweep.objective}, which is not a number"
+            raise TaskError(message) from error
         if value is None:
-            raise TaskError(f"the {self._sweep.objective} of the trial is {given}, which cannot be compared")
+            raise TaskError(f"{self._sweep.objective} is {given}, which cannot be compared")
         return value
 
     def _adapt(self) -> None:
@@ -162,22 +155,22 @@ class Trial:
             return
         try:
             self._desk.adapt()
-        except JobtableError as error:  # It is only about the order of others: this trial has its value.
-            self._job.warning(f"the trials that wait were not put in order: {error}")
+        except JobtableError as error:  # it concerns only the order of others: this trial has its value
+            self._job.warning(f"could not reorder the waiting trials: {error}")
 
 
 @task(inline=True)
 def plan_generation(job: JobContext, sweep_id: str, generation: int) -> dict[str, int]:
-    """Make the trials of a generation, and the job that plans the next. Which one, the desk reads of the job itself.
+    """Make the trials of a generation and the next planning job.
 
-    Its result says of how many trials in all it knew at least: if there are more by now, it is to begin anew. For a
-    sweep that has ended it stops, and is resumed with that.
+    The result has the total number of trials that it knew of: if there are more by then, the job restarts. For an ended
+    sweep it stops, and is resumed with it.
     """
     desk = job.jobs.desk(SweepDesk, job.lease)
     insist = job.jobs.recording.insist
     sweep = insist(desk.get_definition, "its sweep")
     swept = resolve(sweep.task)
-    swept.check_names((*sweep.params, *sweep.space.root))  # else every single trial would fail of it
+    swept.check_names((*sweep.params, *sweep.space.root))  # otherwise every single trial would fail
     try:
         trials = insist(lambda: desk.plan(is_inline=swept.is_inline), "the trials of its sweep")
     except JobStateError as error:

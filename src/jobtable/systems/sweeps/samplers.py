@@ -1,7 +1,7 @@
-"""Samplers: which parameters the next trials of a sweep get.
+"""Samplers: they propose the parameters of the next trials of a sweep.
 
-What a sampler proposes depends on the seed, on the numbers of the trials, and on the results that it is given, in the
-order of trial numbers. It never depends on time, on the process, or on the order in which trials ended.
+Proposals depend on the seed, the trial numbers, and the results in the order of those numbers; never on time, on the
+process, or on the order in which trials ended.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from jobtable.systems.sweeps.space import Space
 Direction: TypeAlias = Literal["minimize", "maximize"]
 Ending: TypeAlias = Literal["completed", "stopped", "failed"]
 _NEEDED_BESIDE_OPTUNA = {"cmaes": "cmaes", "gp": "torch", "qmc": "scipy"}
-"""The modules that some samplers import in the middle of a sweep."""
+"""The modules that some samplers import during a sweep."""
 
 
 @dataclass(frozen=True)
 class EndedTrial:
-    """What is known of a trial that has ended."""
+    """What a sampler sees of a trial that has ended."""
 
     params: Params
     ending: Ending
     value: float | None = None
-    """Its objective, if it is completed."""
+    """Its objective if it completed."""
     reports: Mapping[int, float] = field(default_factory=dict)
-    """What it reported on the way, by epoch."""
+    """Its reports of the objective, by epoch."""
     memory: Mapping[str, Any] = field(default_factory=dict)
     """What the sampler noted when it proposed the trial."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A trial to make: its parameters, and what the sampler wants to see again of it."""
+    """A trial to make: its parameters, and what the sampler wants to see of it again."""
 
     params: Params
     memory: Mapping[str, Any] = field(default_factory=dict)
@@ -52,17 +52,17 @@ class Proposal:
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """What a sampler is asked: the next `count` trials, given what became of all the ones before."""
+    """What a sampler is asked for: the next `count` trials, given the results of all earlier ones."""
 
     space: Space
     seed: int
     direction: Direction
     ended: Sequence[EndedTrial]
-    """In the order of their numbers; empty for samplers that do not look back, or where no trial waits for another."""
+    """In the order of their numbers; empty for samplers that do not look back, or if no trial waits for another."""
     first_number: int
     count: int
     given: Sequence[Params] = ()
-    """What the first of them have, whatever the sampler would propose."""
+    """The parameters of the first of them, whatever the sampler would propose."""
 
 
 class _Sampler(BaseModel):
@@ -70,28 +70,35 @@ class _Sampler(BaseModel):
 
     @property
     def learns(self) -> bool:
-        """Whether results change what is proposed."""
+        """Whether results change the proposals."""
         return False
 
     @property
     def looks_back(self) -> bool:
-        """Whether it is to be told of the trials before; one that does not learn may note in them how far it is."""
+        """Whether it needs the earlier trials; a sampler that does not learn may note its position in them."""
         return False
 
     def find_problem(self) -> str | None:
-        """Return in one line why the sampler cannot be used here, or None if it can."""
+        """Return why the sampler cannot be used here, in one line, or None."""
         return None
 
 
 class SamplerClass(ABC):
-    """A sampler of your own. A sweep names it `module:Class`; it is made anew, with the options, for each generation.
+    """A sampler of your own: subclass it, and name it in a sweep as `module:Class` or with the class itself.
 
-    What it proposes must depend on the question alone, so that a planning job that runs again makes the same trials.
+        class Halving(SamplerClass):
+            def __init__(self, start: float = 1.0) -> None: ...  # the options in the sweep's definition
+
+            def propose(self, request: TrialRequest) -> list[Proposal]:
+                return [*map(Proposal, request.given), Proposal({"x": ...})]
+
+    Each generation makes a new instance. Proposals must depend on the request alone, so that a planning job that runs
+    again makes the same trials. The workers and the process that submits the sweep must be able to import the class.
     """
 
     @abstractmethod
-    def propose(self, question: TrialRequest) -> list[Proposal]:
-        """Return the next trials: the given ones first, and `question.count` at most. Fewer end the sweep."""
+    def propose(self, request: TrialRequest) -> list[Proposal]:
+        """Return the next trials: the given ones first, and at most `request.count`. Fewer end the sweep."""
 
 
 class Grid(_Sampler):
@@ -99,25 +106,23 @@ class Grid(_Sampler):
 
     name: Literal["grid"] = "grid"
 
-    def propose(self, question: TrialRequest) -> list[Proposal]:
-        """The combinations with the trials' numbers; fewer when they are used up."""
-        end = question.first_number + question.count
-        return [Proposal(p) for p in itertools.islice(question.space.combinations(), question.first_number, end)]
+    def propose(self, request: TrialRequest) -> list[Proposal]:
+        end = request.first_number + request.count
+        return [Proposal(p) for p in itertools.islice(request.space.combinations(), request.first_number, end)]
 
 
 class RandomChoice(_Sampler):
-    """Every parameter at random, by the seed, the number of the trial and the parameter's name alone."""
+    """Random parameters, which depend only on the seed, the trial number and the name of the parameter."""
 
     name: Literal["random"] = "random"
 
-    def propose(self, question: TrialRequest) -> list[Proposal]:
-        """The parameters that belong to the trials' numbers."""
-        numbers = range(question.first_number, question.first_number + question.count)
-        drawn = [self._drawn(question.space, question.seed, number) for number in numbers[len(question.given) :]]
-        return [Proposal(params) for params in (*question.given, *drawn)]
+    def propose(self, request: TrialRequest) -> list[Proposal]:
+        numbers = range(request.first_number, request.first_number + request.count)
+        drawn = [self._drawn(request.space, request.seed, number) for number in numbers[len(request.given) :]]
+        return [Proposal(params) for params in (*request.given, *drawn)]
 
     def _drawn(self, space: Space, seed: int, number: int) -> Params:
-        # Not for secrets: what matters is that a seed gives the same draw everywhere.
+        # Not for secrets: a seed must give the same draw everywhere.
         return space.assemble(lambda name, parameter: parameter.draw(Random(f"{seed}/{number}/{name}")))  # noqa: S311
 
 
@@ -126,44 +131,40 @@ class Optuna(_Sampler):
 
     name: Literal["tpe", "cmaes", "gp", "qmc", "nsgaii"]
     options: dict[str, Any] = {}
-    """Arguments of the sampler in Optuna."""
+    """Arguments of the sampler's class in Optuna."""
 
     @field_validator("options")
     @classmethod
     def _without_seed(cls, options: dict[str, Any]) -> dict[str, Any]:
         if "seed" in options:
-            raise ValueError("the seed is the sweep's own: write seed beside sampler")
+            raise ValueError("set the seed of the sweep instead of the sampler's")
         return options
 
     @property
     def learns(self) -> bool:
-        """Whether results change what is proposed."""
         return self.name != "qmc"
 
     @property
     def looks_back(self) -> bool:
-        """Whether it is to be told of the trials before."""
         return True
 
     def find_problem(self) -> str | None:
-        """Return in one line why Optuna's sampler cannot be used here or with the options, or None if it can."""
         for module in ("optuna", _NEEDED_BESIDE_OPTUNA.get(self.name, "optuna")):
             if find_spec(module) is None:
                 needed = module if module == "torch" else "'jobtable[sweeps]'"
-                return f"the sampler {self.name} needs {module}, which is not installed here: pip install {needed}"
+                return f"sampler {self.name} needs {module}, which is not installed: pip install {needed}"
         from jobtable.systems.sweeps.optuna_samplers import find_problem  # noqa: PLC0415 - as below
 
         return find_problem(self.name, self.options)
 
-    def propose(self, question: TrialRequest) -> list[Proposal]:
-        """What Optuna asks for after it was told of every trial before."""
+    def propose(self, request: TrialRequest) -> list[Proposal]:
         from jobtable.systems.sweeps.optuna_samplers import propose  # noqa: PLC0415 - needs Optuna, which comes with an extra
 
-        return propose(self.name, self.options, question)
+        return propose(self.name, self.options, request)
 
 
 class OwnSampler(_Sampler):
-    """A subclass of SamplerClass that `path` names; `sampler: "mysamplers:Halton"` is the short form."""
+    """A subclass of SamplerClass by its path; `sampler: "mysamplers:Halton"` is the short form."""
 
     name: Literal["own"] = "own"
     path: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
@@ -172,43 +173,36 @@ class OwnSampler(_Sampler):
 
     @property
     def learns(self) -> bool:
-        """It gets every result, so each generation waits for the one before."""
         return True
 
     @property
     def looks_back(self) -> bool:
-        """It gets every trial before."""
         return True
 
     def find_problem(self) -> str | None:
-        """Return in one line why the class cannot be used here, or None if it can."""
         try:
             self._made()
         except ValueRefusedError as error:
             return str(error)
         return None
 
-    def propose(self, question: TrialRequest) -> list[Proposal]:
-        """Ask the class; ValueRefusedError if it proposes what the space does not have, or too much."""
-        proposals = self._made().propose(question)
-        if len(proposals) > question.count:
-            raise ValueRefusedError(
-                f"{self.path} proposed {len(proposals)} trials; at most {question.count} were asked for"
-            )
-        return [replace(each, params=question.space.restored(each.params)) for each in proposals]
+    def propose(self, request: TrialRequest) -> list[Proposal]:
+        """Ask the class; ValueRefusedError if it proposes too many trials, or parameters outside the space."""
+        proposals = self._made().propose(request)
+        if len(proposals) > request.count:
+            raise ValueRefusedError(f"{self.path} proposed {len(proposals)} trials instead of up to {request.count}")
+        return [replace(each, params=request.space.restored(each.params)) for each in proposals]
 
     def _made(self) -> SamplerClass:
         module_name, _, class_name = current_path(self.path).partition(":")
         try:
             found = getattr(import_module(module_name), class_name)
-            # Checked before it is called: a path comes from whoever submits the sweep.
-            if not (isinstance(found, type) and issubclass(found, SamplerClass)):
-                raise ValueRefusedError(f"{self.path} is not a subclass of SamplerClass")
-            return found(**self.options)
+            # Checked before it is called: the path comes from the caller who submits the sweep.
+            if isinstance(found, type) and issubclass(found, SamplerClass):
+                return found(**self.options)
         except (ImportError, AttributeError, TypeError, ValueError) as error:
-            if isinstance(error, ValueRefusedError):
-                raise
-            raise ValueRefusedError(f"sampler {self.path} cannot be used: {kind_and_text(error)}") from error
+            raise ValueRefusedError(f"cannot use sampler {self.path}: {kind_and_text(error)}") from error
+        raise ValueRefusedError(f"{self.path} is not a subclass of SamplerClass")
 
 
 Sampler: TypeAlias = Annotated[Grid | RandomChoice | Optuna | OwnSampler, Field(discriminator="name")]

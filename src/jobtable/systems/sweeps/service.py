@@ -1,4 +1,4 @@
-"""The verbs of sweeps: submit, resume and stop them, see how far they are and what is best."""
+"""The verbs of sweeps: submit, stop, resume and extend them, and read their progress and best trials."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _READ_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class TrialResult:
-    """One trial, and what it has come to."""
+    """One trial and its result."""
 
     number: int
     job_id: str
     status: Status
     params: Params
     value: float | None
-    """Its objective, if it ran to its end; what it had when it was stopped, if a stopper did that."""
+    """Its objective if it completed; its last value if a stopper ended it."""
     message: str | None
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is. The counts are exact at one instant: together they are the trials that were made."""
+    """The progress of a sweep. The counts are exact at one instant, and add up to the trials made so far."""
 
     sweep_id: str
     name: str
@@ -52,35 +52,32 @@ class Progress:
     failed: int
     cancelled: int
     open: int
-    """Trials that wait or run."""
+    """Waiting and running trials."""
     best: TrialResult | None
     problem: str | None = None
-    """Why the sweep has failed."""
+    """Why the sweep failed."""
     target: float | None = None
-    """What is good enough."""
+    """The objective that is good enough."""
     has_reached_target: bool = False
-    """Whether the best is that good, so that no more trials are planned."""
+    """Whether the best trial reached the target, so that no more are planned."""
 
     @property
     def made(self) -> int:
-        """How many trials there are so far."""
+        """The number of trials made so far."""
         return self.completed + self.stopped + self.failed + self.cancelled + self.open
 
 
 class Sweeps:
-    """Sweeps in one store. Workers of a sweep's queue do all the rest: they plan its trials and run them."""
+    """Sweeps in one store. The workers of a sweep's queue plan its trials and run them."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
         self._store = jobs.store
 
-    # --- acting -----------------------------------------------------------------------------------------------------
-
     def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
-        """Submit a sweep, whole or not at all; gives its parent job. The same id again finds the first one.
+        """Submit a sweep, whole or not at all; return its parent job. The same id again finds the first one.
 
-        ValueRefusedError for options that its sampler does not take, where what the sampler needs is not installed, and
-        for an objective whose name is too long to be recorded.
+        ValueRefusedError if the sampler rejects its options or is not installed, or the objective's name is too long.
         """
         sweep_id = sweep_id or str(uuid.uuid4())
         parent = self._store.find(Job.key(job_id=sweep_id))
@@ -102,18 +99,17 @@ class Sweeps:
         return parent
 
     def stop(self, sweep_id: str, *, by: str = "local") -> Job:
-        """Make no more trials, let those that run end in order, and keep what there is."""
+        """Make no more trials, let the running ones end properly, and keep all results."""
         sweep_of(get_parent(self._store, sweep_id))
-        # Alone first: a sweep that has ended otherwise is refused without a look at each of its trials.
+        # Alone first, so that an ended sweep is refused without reading each of its trials.
         self._jobs.stop(sweep_id, by=by, tree=False)
         return self._jobs.stop(sweep_id, by=by, tree=True)
 
     def resume(self, sweep_id: str, *, by: str = "local") -> int:
-        """Put every trial back into the queue that has ended but is not COMPLETED; gives their number.
+        """Requeue every trial that ended without being COMPLETED, from its last checkpoint; return their number.
 
-        Each goes on from its last checkpoint. Trials that a stopper has ended stay so, because it would decide so
-        again. Trials whose worker died are taken up by any worker without this. JobStateError while workers are still
-        to end what was stopped.
+        Trials that a stopper ended stay ended, because it would decide the same again. Any worker takes over the
+        trials of a dead worker without this. JobStateError while workers still have to end what was stopped.
         """
         sweep = sweep_of(get_parent(self._store, sweep_id))
         planning = self._store.find(Job.key(job_id=planning_id(sweep_id)))
@@ -135,38 +131,36 @@ class Sweeps:
         self.submit(sweep, sweep_id=sweep_id)
         Extension(self._jobs).plan_the_rest(sweep_id, sweep.trial_count(), by)
         parent = get_parent(self._store, sweep_id)
-        if parent.is_final and parent.status is not Status.COMPLETED:  # it was stopped when all of it was done
+        if parent.is_final and parent.status is not Status.COMPLETED:  # it was stopped after everything was done
             self._jobs.retry(sweep_id, by=by)
         return len(requeued)
 
     def _awaited_by(self, job_id: str) -> Iterator[Job]:
-        """The jobs that a group waits for, as they are now: an index may not show those of the last moment."""
+        """Yield the jobs that a group waits for, read consistently."""
         edges = self._store.query(JobDependency.key(job_id=job_id))
         found = self._jobs.queries.read_jobs(edge.dependency_job_id for edge in edges)
         return (job for job in found if job is not None)
 
     def extend(self, sweep_id: str, *, trials: int | None = None, total: int | None = None, by: str = "local") -> int:
-        """Give a sweep that runs or is COMPLETED so many `trials` more, or so many in `total`; gives how many it has.
+        """Extend a running or completed sweep by `trials` or to a `total`; return its number of trials.
 
-        It decides what it would have decided, had it been so large from the beginning. With a `total` the same call
-        again changes nothing, and finishes one that was interrupted. JobStateError if its target is reached.
+        It decides as if it had been that large from the start. With a `total` the same call again changes nothing, or
+        finishes an interrupted extension. JobStateError if the target is reached.
         """
         if (total is None) == (trials is None) or (trials is not None and trials <= 0):
-            raise ValueRefusedError(f"sweep {sweep_id} is extended by some trials, or to a total: give one of the two")
+            raise ValueRefusedError("give either a positive number of trials, or a total")
         return Extension(self._jobs).extend(sweep_id, by, more=trials or 0, total=total)
 
-    # --- asking -----------------------------------------------------------------------------------------------------
-
     def get_definition(self, sweep_id: str) -> Sweep:
-        """What the sweep is to do, or NotFoundError."""
+        """Return the definition of a sweep, or raise NotFoundError."""
         return sweep_of(get_parent(self._store, sweep_id))
 
     def list_sweeps(self) -> Query[SweepEntry]:
-        """All sweeps, the newest first."""
+        """Yield all sweeps, newest first."""
         return self._store.query(SweepEntry.by_creation(), newest_first=True)
 
     def find_best(self, sweep_id: str) -> TrialResult | None:
-        """The best trial that ran to its end, or None: one read of an index and one of the trial, at any size."""
+        """Return the best completed trial, or None; it takes two reads at any size."""
         return self._find_best(sweep_id, self.get_definition(sweep_id))
 
     def _find_best(self, sweep_id: str, sweep: Sweep) -> TrialResult | None:
@@ -176,7 +170,7 @@ class Sweeps:
         return None if best is None or job is None else _result(sweep, job, best.value)
 
     def list_best(self, sweep_id: str, *, limit: int) -> list[TrialResult]:
-        """The best trials that ran to their end, the best first."""
+        """Return the best completed trials, best first."""
         sweep = self.get_definition(sweep_id)
         values = JobMetric.by_value(job_id=sweep_id, metric_name=final_name(sweep.objective))
         metrics = list(self._store.query(values, newest_first=sweep.direction == "maximize", limit=limit))
@@ -185,12 +179,12 @@ class Sweeps:
         return [_result(sweep, job, metric.value) for job, metric in pairs if job is not None]
 
     def list_latest_reports(self, sweep_id: str, *, limit: int) -> list[JobMetric]:
-        """The latest reports of the objective, the newest first, of whichever trials."""
+        """Return the latest reports of the objective by any trial, newest first."""
         reports = JobMetric.key(job_id=sweep_id, metric_name=self.get_definition(sweep_id).objective)
         return list(self._store.query(reports, newest_first=True, limit=limit))
 
     def list_trials(self, sweep_id: str, *, first: int = 0) -> Iterator[TrialResult]:
-        """Every trial by number, from the `first` on, read as they are asked for; some may not be planned yet."""
+        """Yield every planned trial by number, starting at `first`, read page by page."""
         sweep = self.get_definition(sweep_id)
         while first < MOST_POINTS:
             numbered = (trial_id(sweep_id, first), trial_id(sweep_id, MOST_POINTS - 1))
@@ -205,7 +199,7 @@ class Sweeps:
             first = int(ids[-1].rpartition("-")[2]) + 1
 
     def _values(self, sweep_id: str, sweep: Sweep, trials: Sequence[Job]) -> dict[str | None, float]:
-        """What some trials in order of their numbers have come to, by trial."""
+        """Return the values of some trials, given by number, by trial."""
         if not trials:
             return {}
         instants = (config_of(trials[0]).recorded_at, config_of(trials[-1]).recorded_at)
@@ -216,13 +210,13 @@ class Sweeps:
         return values
 
     def find_last_planning(self, sweep_id: str) -> Job | None:
-        """The job that plans, or has planned, the last of the trials so far; None if none is there."""
+        """Return the job that planned, or plans, the last trials so far; None if there is none."""
         plannings = JobDependency.key(job_id=planning_id(sweep_id))
         edge = self._store.query(plannings, newest_first=True).first()
         return None if edge is None else self._store.find(Job.key(job_id=edge.dependency_job_id))
 
     def get_progress(self, sweep_id: str) -> Progress:
-        """How far the sweep is: as many reads for a million trials as for one. NotFoundError if there is none."""
+        """Return the progress of a sweep, with few reads at any size, or raise NotFoundError."""
         progress = self.find_progress(sweep_id)
         if progress is None:
             get_parent(self._store, sweep_id)
@@ -230,7 +224,7 @@ class Sweeps:
         return progress
 
     def find_progress(self, sweep_id: str) -> Progress | None:
-        """The same, or None if there is no such sweep, or what is left of it is being deleted."""
+        """Return the progress of a sweep, or None if it is missing or being deleted."""
         planning = JobDependency.key(job_id=sweep_id, dependency_job_id=planning_id(sweep_id))
         parent, gates, edge = self._store.get_together(
             Job.key(job_id=sweep_id), JobGates.key(job_id=sweep_id), planning
@@ -260,37 +254,38 @@ class Sweeps:
         )
 
     def _problem(self, parent: Job) -> str | None:
-        """What went wrong in the planning, by which alone a sweep can fail."""
+        """Return why the planning failed, which is the only way that a sweep fails."""
         failed = (job for job in self._awaited_by(planning_id(parent.job_id)) if job.status is Status.FAILED)
         return next((job.message for job in failed), parent.message)
 
 
 def _refuse_options(sweep: Sweep) -> None:
-    """Not a part of the definition: what samplers accept changes, and a sweep of last year must stay readable."""
+    """Checked only at submission: what samplers accept changes, and old sweeps must stay readable."""
     if (problem := sweep.sampler.find_problem()) is not None:
         raise ValueRefusedError(problem)
 
 
 def _refuse_objective(sweep: Sweep, sweep_id: str) -> None:
-    """Say at once what every trial would find out only at its end."""
+    """Find at once what every trial would find only at its end."""
     name, instant = rung_name(sweep.objective, LAST_RUNG), datetime.min.replace(tzinfo=UTC)
     child = trial_id(sweep_id, MOST_POINTS - 1)
     try:
         refuse_unstorable(JobMetric(job_id=sweep_id, metric_name=name, timestamp=instant, value=0, child_job_id=child))
     except ValueRefusedError as error:
-        raise ValueRefusedError(f"the objective {sweep.objective[:50]!r} cannot be recorded: {error}") from error
+        raise ValueRefusedError(f"cannot record the objective {sweep.objective[:50]!r}: {error}") from error
 
 
 def _refuse_another(parent: Job, given: Sweep) -> None:
     sweep_id = parent.job_id
     if parent.job_type != SWEEP:
-        raise ConflictError(f"job {sweep_id} is no sweep but a {parent.job_type!r}: use another id")
+        raise ConflictError(f"job {sweep_id} is not a sweep but a {parent.job_type!r}", hint="use another id")
     kept = sweep_of(parent)
     if kept.job_config() == given.job_config():
         return
     if kept.model_copy(update={"trials": given.trials}).job_config() == given.job_config():
-        raise ConflictError(f"sweep {sweep_id} has {kept.trials} trials, not {given.trials}: only extend changes that")
-    raise ConflictError(f"sweep {sweep_id} has another definition: use another id, or the same definition")
+        raise ConflictError(f"sweep {sweep_id} has {kept.trials} trials, not {given.trials}", hint="extend it instead")
+    hint = "use another id, or the same definition"
+    raise ConflictError(f"sweep {sweep_id} has another definition", hint=hint)
 
 
 def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
@@ -332,11 +327,11 @@ def _entry(sweep: Sweep, sweep_id: str, user: str, created_at: datetime) -> Swee
 
 
 def _refuse_while_it_ends(job: Job) -> None:
-    """A run that was asked to end would do so after the sweep is resumed, which would go on without it."""
+    """Refuse a job that was asked to end: it would end after the sweep is resumed, which would continue without it."""
     if job.requested is not None:
         raise JobStateError(
-            f"job {job.job_id} was asked to {job.requested} and has not ended yet: resume the sweep when it has; "
-            "if its worker is gone, any `jobtable worker` ends it"
+            f"job {job.job_id} was asked to {job.requested} and has not ended yet",
+            hint="resume the sweep when it has; if its worker is dead, any `jobtable worker` ends it",
         )
 
 
@@ -352,7 +347,7 @@ def _result(sweep: Sweep, job: Job, value: float | None) -> TrialResult:
 
 
 def count_trials(store: Store, groups: Sequence[Job], counted: Mapping[str, GroupProgress]) -> dict[str, GroupProgress]:
-    """Return the progress of those groups that are sweeps, of which the jobs are counted: in trials, planned or not."""
+    """Correct the progress of the groups that are sweeps: people count trials, planned or not, rather than jobs."""
     sweeps = [job.job_id for job in groups if job.job_type == SWEEP and job.job_id in counted]
     entries = store.batch_get((SweepEntry.key(job_id=each) for each in sweeps), consistent=False)
     edges = (JobDependency.key(job_id=each, dependency_job_id=planning_id(each)) for each in sweeps)

@@ -1,4 +1,4 @@
-"""The space of a sweep: its parameters by name, and what one trial may get of them."""
+"""The space of a sweep: its parameters by name, and the values that one trial may have."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ _OrList = Annotated[Parameter, BeforeValidator(_choice_of, json_schema_input_typ
 
 
 class Space(RootModel[dict[str, _OrList]]):
-    """Parameters by name, in an order that depends on nothing but their names and conditions.
-
-    In place of a Choice a plain list of values may be given.
-    """
+    """Parameters by name, in an order that depends only on their names and conditions. A plain list means a Choice."""
 
     model_config = {"frozen": True}
 
@@ -44,31 +41,28 @@ class Space(RootModel[dict[str, _OrList]]):
         if not self.root:
             raise ValueError("a space needs at least one parameter")
         if CONTEXT_NAME in self.root:
-            raise ValueError(f"no parameter can be called {CONTEXT_NAME}: a task gets its context by that name")
+            raise ValueError(f"a parameter cannot be named {CONTEXT_NAME}; a task gets its context by that name")
         for name, parameter in self.root.items():
             for other, values in parameter.when.items():
                 self._check_condition(name, other, values)
         try:
-            self.names  # noqa: B018 - they are put into their order here
+            self.names  # noqa: B018 - sorts them
         except CycleError as error:
-            raise ValueError(f"the conditions of {', '.join(error.args[1])} wait for each other") from error
+            raise ValueError(f"the conditions of {', '.join(error.args[1])} form a cycle") from error
         return self
 
     def _check_condition(self, name: str, other: str, values: list[Value]) -> None:
         subject = self.root.get(other)
         if subject is None:
-            raise ValueError(f"{name} exists only under a condition on {other}, and there is no {other}")
+            raise ValueError(f"{name} has a condition on {other}, which does not exist")
         if subject.type == "float":
-            raise ValueError(f"{name} exists only under a condition on {other}, a float, which is equal only by chance")
+            raise ValueError(f"{name} has a condition on {other}, a float, which is equal only by chance")
         for value in values:
             subject.restored(value)
 
     @cached_property
     def names(self) -> list[str]:
-        """All parameters, each behind those that its condition speaks of, else by name.
-
-        A table does not keep the order of a map, so the order of declaration cannot count.
-        """
+        """All parameters, each after those in its condition, otherwise by name: a table does not keep their order."""
         sorter = TopologicalSorter({name: sorted(self.root[name].when) for name in sorted(self.root)})
         sorter.prepare()
         ordered: list[str] = []
@@ -79,7 +73,7 @@ class Space(RootModel[dict[str, _OrList]]):
         return ordered
 
     def assemble(self, suggest: Callable[[str, Choice | IntRange | FloatRange], Value]) -> Params:
-        """The parameters of a trial: asks for the value of each one that exists under the values before it."""
+        """Return the parameters of a trial; `suggest` chooses each one that exists under the values before it."""
         params: Params = {}
         for name in self.names:
             if self._exists(name, params):
@@ -87,7 +81,7 @@ class Space(RootModel[dict[str, _OrList]]):
         return params
 
     def restored(self, stored: Mapping[str, Value]) -> Params:
-        """Parameters as they were before they were stored; ValueRefusedError if this space has no such ones."""
+        """Return stored parameters as they were, or raise ValueRefusedError if this space does not have them."""
 
         def find(name: str, parameter: Choice | IntRange | FloatRange) -> Value:
             if name not in stored:
@@ -99,11 +93,11 @@ class Space(RootModel[dict[str, _OrList]]):
 
         params = self.assemble(find)
         if surplus := sorted(set(stored) - set(params)):
-            raise ValueRefusedError(f"{', '.join(surplus)} does not exist under the values {params}")
+            raise ValueRefusedError(f"{', '.join(surplus)} does not exist under these values: {params}")
         return params
 
     def combinations(self) -> Iterator[Params]:
-        """Every point of the grid, in one fixed order; ValueRefusedError if a parameter has too many values."""
+        """Yield every point of the grid in a fixed order; ValueRefusedError if a parameter has too many values."""
         return self._combined(self.names, self._grids(), {})
 
     def _grids(self) -> dict[str, list[Value]]:
@@ -127,18 +121,18 @@ class Space(RootModel[dict[str, _OrList]]):
             yield from self._combined(others, values, {**chosen, name: value})
 
     def count_combinations(self, most: int) -> int:
-        """How many points the grid has; counting ends at `most`."""
+        """Count the points of the grid, up to `most`."""
         return sum(1 for _ in itertools.islice(self.combinations(), most))
 
     def has_more_combinations_than(self, most: int) -> bool:
-        """Whether the grid has more points; they are counted one by one only where conditions may leave some out."""
+        """Return whether the grid has more points; with conditions they are counted one by one."""
         if math.prod(len(values) for values in self._grids().values()) <= most:
             return False
         has_conditions = any(parameter.when for parameter in self.root.values())
         return not has_conditions or self.count_combinations(most + 1) > most
 
     def distance(self, one: Params, other: Params) -> float:
-        """How far apart two trials lie: the mean over all parameters, from 0 to 1."""
+        """Return how far apart two trials are: the mean over all parameters, from 0 to 1."""
         return sum(self._apart(name, one, other) for name in self.root) / len(self.root)
 
     def _apart(self, name: str, one: Params, other: Params) -> float:

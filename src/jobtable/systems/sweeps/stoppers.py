@@ -1,15 +1,14 @@
-"""Stoppers: which trials are not worth their time.
+"""Stoppers: they stop trials that are not worth their time.
 
-At some epochs, the rungs, a trial is compared with others at the same rung, and goes on only if it is good enough. Who
-the others are decides what is guaranteed:
+At some epochs, the rungs, a trial is compared with its peers at the same rung, and continues only if it is good enough:
 
-`peers="earlier"` (the default): the trials of earlier generations, which have all ended before the trial begins. What a
-value must reach at each rung is fixed when the generation is planned and stands in the trial's definition. So which
-trials are stopped depends on no timing at all: a sweep that was interrupted, or that ran on other workers, stops the
-same ones. The first generation has nobody to be compared with, and runs to its end.
+`peers="earlier"` (the default): with the trials of earlier generations, which all ended before the trial starts. What a
+value must reach at each rung is fixed when the generation is planned, and stored in the trial's definition. So timing
+does not matter: an interrupted sweep, or one on other workers, stops the same trials. The first generation has no peers
+and runs to its end.
 
-`peers="now"`: whoever has reached the rung by now, as ASHA was published. Stops from the first generation on, and
-whether a trial is stopped depends on which of the others happened to be faster.
+`peers="now"`: with the trials that have reached the rung by now, as ASHA was published. This stops trials from the
+first generation on, but which ones depends on which trials happened to be faster.
 """
 
 from __future__ import annotations
@@ -28,14 +27,12 @@ Peers: TypeAlias = Literal["earlier", "now"]
 
 
 class _Stopper(BaseModel):
-    """What every stopper has."""
-
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=required_in_json("name"))
 
     first_epoch: _Epoch = 1
     """The first rung."""
     last_epoch: _Epoch | None = None
-    """How many epochs a trial has. A trial that has come so far is not stopped any more."""
+    """The last epoch of a trial, at which it is no longer stopped."""
     peers: Peers = "earlier"
 
     @model_validator(mode="after")
@@ -45,7 +42,7 @@ class _Stopper(BaseModel):
         return self
 
     def judged(self, reports: Sequence[float], direction: Direction) -> float:
-        """Which of a trial's reports so far, the last of them at a rung, is compared with the cutoff."""
+        """Return which of a trial's reports up to a rung is compared with the cutoff."""
         return reports[-1]
 
     def _is_judged(self, epoch: int) -> bool:
@@ -53,13 +50,13 @@ class _Stopper(BaseModel):
 
 
 class Asha(_Stopper):
-    """Successive halving: of the trials at a rung the best 1/factor go on to the next, which is factor times later."""
+    """Successive halving: the best 1/factor of the trials at a rung continue to the next, factor times later."""
 
     name: Literal["asha"] = "asha"
     factor: Annotated[int, Field(ge=2)] = 3
 
     def rung_at(self, epoch: int) -> int | None:
-        """The last rung that a trial has reached at an epoch, or None where it is not judged."""
+        """Return the last rung that a trial has reached at an epoch, or None if it is not compared there."""
         if not self._is_judged(epoch):
             return None
         rung = self.first_epoch
@@ -68,7 +65,7 @@ class Asha(_Stopper):
         return rung
 
     def cutoff(self, peers: Sequence[float], direction: Direction) -> float | None:
-        """The worst value that goes on among these peers, or None if they are too few to stop anybody."""
+        """Return the worst value that may continue among these peers, or None if they are too few."""
         if len(peers) < self.factor:
             return None
         going_on = max(1, (len(peers) + 1) // self.factor)
@@ -76,7 +73,7 @@ class Asha(_Stopper):
 
 
 class Median(_Stopper):
-    """A trial whose best value so far is worse than the median of the others at the same epoch is stopped."""
+    """Stops a trial whose best value so far is worse than the median of its peers at the same epoch."""
 
     name: Literal["median"] = "median"
     every: _Epoch = 1
@@ -84,20 +81,20 @@ class Median(_Stopper):
     fewest_peers: Annotated[int, Field(ge=1)] = 5
 
     def judged(self, reports: Sequence[float], direction: Direction) -> float:
-        """The best report so far."""
+        """Return the best report so far."""
         return min(reports) if direction == "minimize" else max(reports)
 
     def rung_at(self, epoch: int) -> int | None:
-        """The last rung that a trial has reached at an epoch, or None where it is not judged."""
+        """Return the last rung that a trial has reached at an epoch, or None if it is not compared there."""
         if not self._is_judged(epoch):
             return None
         return epoch - (epoch - self.first_epoch) % self.every
 
     def cutoff(self, peers: Sequence[float], direction: Direction) -> float | None:
-        """The worst value that goes on among these peers, or None if they are too few to stop anybody."""
+        """Return the worst value that may continue among these peers, or None if they are too few."""
         if len(peers) < self.fewest_peers:
             return None
-        # Of two values in the middle the worse one, so that half of the peers themselves would go on.
+        # The worse of two middle values, so that half of the peers themselves would continue.
         return statistics.median_high(peers) if direction == "minimize" else statistics.median_low(peers)
 
 
@@ -105,11 +102,11 @@ Stopper: TypeAlias = Annotated[Asha | Median, Field(discriminator="name")]
 
 
 def cutoffs(stopper: Asha | Median, at_rungs: Mapping[int, Sequence[float]], direction: Direction) -> dict[int, float]:
-    """What a value must reach at each rung, given the values of the peers there."""
+    """Return what a value must reach at each rung, given the values of the peers there."""
     found = {rung: stopper.cutoff(values, direction) for rung, values in at_rungs.items()}
     return {rung: cutoff for rung, cutoff in found.items() if cutoff is not None}
 
 
 def is_worse(value: float, than: float, direction: Direction) -> bool:
-    """Whether a value is worse than another; equal values are not."""
+    """Return whether a value is worse than another; equal values are not."""
     return value > than if direction == "minimize" else value < than

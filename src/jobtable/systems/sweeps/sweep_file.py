@@ -25,23 +25,23 @@ _MODELS: dict[str | int, type[BaseModel]] = {
     "asha": Asha,
     "median": Median,
 }
-"""What stands within a sweep, by the last word of its place; all other samplers are Optuna's."""
+"""The parts of a sweep by the last word of their location; all other samplers are Optuna's."""
 
 
 def read_sweep(file: Path | str) -> Sweep:
-    """The sweep that a YAML or JSON file defines, or ValueRefusedError that says what is wrong in it, and where."""
+    """Read a sweep from a YAML or JSON file; ValueRefusedError says what is wrong, and where."""
     path = Path(file)
     return _sweep(read_definition(path), str(path), name=path.stem)
 
 
 def parse_sweep(text: str, source: str, *, name: str) -> Sweep:
-    """The sweep that a text defines; without a name of its own it has this one."""
+    """Read a sweep from a text; `name` is the default of its name."""
     return _sweep(parse_definition(text, source), source, name=name)
 
 
 def _sweep(written: WrittenDefinition, source: str, *, name: str) -> Sweep:
     if not isinstance(written.value, dict):
-        raise ValueRefusedError(f"{source} defines no sweep: write members such as task, space and trials")
+        raise ValueRefusedError(f"{source} does not define a sweep; write members such as task, space and trials")
     try:
         return Sweep.model_validate({"name": name, **written.value})
     except ValidationError as error:
@@ -49,15 +49,15 @@ def _sweep(written: WrittenDefinition, source: str, *, name: str) -> Sweep:
 
 
 def _problems(error: ValidationError, written: WrittenDefinition) -> Iterator[str]:
-    """What is wrong, and where. What may stand in a place is told once."""
+    """Yield what is wrong, and where; the members of each part are listed once."""
     listed: set[type[BaseModel]] = set()
     for each in error.errors():
-        place, told = each["loc"], each["msg"].removeprefix("Value error, ")
+        place, message = each["loc"], each["msg"].removeprefix("Value error, ")
         if each["type"] == "extra_forbidden":
             model = Sweep if len(place) == 1 else _MODELS.get(place[-2], Optuna)
-            told = "there is no such member" + ("" if model in listed else f", but {', '.join(model.model_fields)}")
+            message = "unknown member" + ("" if model in listed else f"; use one of {', '.join(model.model_fields)}")
             listed.add(model)
         elif each["type"] == "union_tag_not_found":
-            told = f"it does not say what it is: {each.get('ctx', {}).get('discriminator')} is missing"
+            message = f"{each.get('ctx', {}).get('discriminator')} is missing"
         line = written.find_line(place)
-        yield f"{'' if line is None else f'line {line}: '}{'.'.join(map(str, place)) or 'sweep'}: {told}"
+        yield f"{'' if line is None else f'line {line}: '}{'.'.join(map(str, place)) or 'sweep'}: {message}"

@@ -1,15 +1,14 @@
-"""Trials: the children of a sweep, their names, and the metrics that tell how far each has come.
+"""Trials: the children of a sweep, their ids, and the metrics that record their results.
 
-Beside every report of the objective, which the job context stores under the child and under the sweep, there are
+In addition to the reports of the objective, which the job context stores under the child and under the sweep, there are
 
-    <objective>.rung.<n>    what a trial had at rung n: what stoppers compare
+    <objective>.rung.<n>    the value of a trial at rung n, which stoppers compare
     <objective>.stopped     the last value of a trial that a stopper ended
-    <objective>.final       the objective of a trial that ran to its end: the best of them is the sweep's best
+    <objective>.final       the objective of a completed trial; the best of them is the sweep's best
 
-under the child and, with the child's id and in order of value, under the sweep. They stand at an instant that belongs
-to the trial alone (the sweep's creation and as many microseconds as the trial's number), so a trial that runs again,
-because its worker died, writes over what it wrote before. The final value is stored in the transaction in which the
-trial becomes COMPLETED.
+under the child and, with the child's id and in order of value, under the sweep. Their timestamp belongs to one trial
+alone (the creation of the sweep plus the trial's number in microseconds), so a trial that runs again after its worker
+died overwrites its records. The final value is stored in the transaction that completes the trial.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from jobtable.model import Timestamp
 from jobtable.store import Store
 
 LAST_RUNG = 10**15 - 1
-"""Rungs have seven digits or, where steps are counted, more."""
+"""Rungs have seven digits, or more if they count steps."""
 
 
 class TrialConfig(BaseModel):
-    """What a child's `job_config` says about its place in the sweep."""
+    """What the `job_config` of a trial says about its sweep."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,12 +39,12 @@ class TrialConfig(BaseModel):
     objective: str
     number: int
     recorded_at: Timestamp
-    """When its records stand."""
+    """The timestamp of its records."""
     generation: int = 0
     cutoffs: dict[int, float] = {}
-    """What the trial must reach at which rung, where that is decided beforehand."""
+    """What the trial must reach at each rung, if that was decided in advance."""
     memory: dict[str, Any] = {}
-    """What the sampler has noted."""
+    """The notes of the sampler."""
     metrics_ttl_seconds: float | None = None
     """How long reports are kept under the sweep."""
 
@@ -56,31 +55,31 @@ class TrialConfig(BaseModel):
 
 
 def config_of(job: Job) -> TrialConfig:
-    """The place of a child in its sweep; ValueRefusedError if the job is no trial."""
+    """Return the configuration of a trial, or raise ValueRefusedError for another job."""
     config = job.job_config if isinstance(job.job_config, Mapping) else {}
     place = config.get("sweep")
     if not isinstance(place, Mapping) or "sweep_id" not in place:
-        raise ValueRefusedError(f"job {job.job_id} is no trial of a sweep")
+        raise ValueRefusedError(f"job {job.job_id} is not a trial of a sweep")
     try:
         return TrialConfig.model_validate(place)
     except ValidationError as error:
         problem = error.errors()[0]
         named = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        raise ValueRefusedError(f"job {job.job_id} does not say which trial it is: {named}") from error
+        raise ValueRefusedError(f"job {job.job_id} has no valid trial configuration: {named}") from error
 
 
 def trial_id(sweep_id: str, number: int) -> str:
-    """The job id of a trial."""
+    """Return the job id of a trial."""
     return f"{sweep_id}-{number:06d}"
 
 
 def recorded_at(created_at: datetime, number: int) -> datetime:
-    """The instant at which the records of a trial stand under a sweep that was created then."""
+    """Return the timestamp of the records of a trial."""
     return created_at + timedelta(microseconds=number)
 
 
 def stopped_name(objective: str) -> str:
-    """The metric that holds the last values of trials that a stopper ended."""
+    """Return the metric with the last values of trials that a stopper ended."""
     return f"{objective}.stopped"
 
 
@@ -104,12 +103,12 @@ def roll_up_of(member: object) -> RollUp | None:
 
 
 def rung_name(objective: str, rung: int) -> str:
-    """The metric that holds the values of trials at a rung."""
+    """Return the metric with the values of trials at a rung."""
     return f"{objective}.rung.{rung:07d}"
 
 
 def find_rungs(store: Store, job_id: str, objective: str) -> Iterator[tuple[int, JobMetric]]:
-    """The values at every rung under a trial, or under a sweep, by rung; those that a reader must see are seen."""
+    """Yield the values at every rung under a trial or a sweep, by rung, read consistently."""
     first = JobMetric.key(job_id=job_id, metric_name=rung_name(objective, 0))
     last = JobMetric.key(job_id=job_id, metric_name=rung_name(objective, LAST_RUNG))
     for metric in store.collection(first, until=last):
@@ -118,7 +117,7 @@ def find_rungs(store: Store, job_id: str, objective: str) -> Iterator[tuple[int,
 
 
 class TrialRecords:
-    """What one trial leaves under itself and under its sweep."""
+    """The records of one trial, under itself and under its sweep."""
 
     def __init__(self, store: Store, lease: Lease) -> None:
         self._store = store
@@ -127,7 +126,7 @@ class TrialRecords:
         self._config = config_of(lease.job)
 
     def keep(self, values: Mapping[str, float], *, epoch: int | None = None) -> None:
-        """Store values by metric, all or none, in place of earlier ones; LeaseLostError if another worker has it."""
+        """Store values by metric, all or none, over earlier ones; LeaseLostError if another worker has the trial."""
         tx = self._store.transaction()
         check_lease(tx, self._lease)
         for name, value in values.items():
@@ -141,11 +140,11 @@ class TrialRecords:
             raise self._lease.lost() from error
 
     def values_at_rungs(self) -> dict[int, float]:
-        """What earlier runs of the trial have recorded, by rung."""
+        """Return what earlier runs of the trial recorded, by rung."""
         own = find_rungs(self._store, self._job.job_id, self._config.objective)
         return {rung: metric.value for rung, metric in own}
 
     def find(self, name: str) -> JobMetric | None:
-        """The last value of one of the trial's metrics, from whichever run, or None."""
+        """Return the last value of one of the trial's metrics from any run, or None."""
         own = JobMetric.key(job_id=self._job.job_id, metric_name=name)
         return self._store.query(own, newest_first=True, limit=1).first()

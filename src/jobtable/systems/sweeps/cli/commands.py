@@ -110,7 +110,7 @@ def resume(
     with services_of(settings) as services:
         sweeps = services.get(Sweeps)
         requeued = sweeps.resume(sweep_id, by=settings.user)
-        say(f"Trials that are in the queue again: {requeued}")
+        say(f"Requeued trials: {requeued}")
         sweep = sweeps.get_definition(sweep_id)
         working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
         _go_on(services, sweep_id, working, as_json=as_json)
@@ -139,7 +139,7 @@ def extend(
         jobtable sweeps extend 6f1c1ad0 --trials 20 --workers 2
     """
     if (trials is None) == (total is None):
-        raise typer.BadParameter("say how many trials more with --trials, or how many in all with --total")
+        raise typer.BadParameter("give either --trials, to add some, or --total")
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
     with services_of(settings) as services:
         sweeps = services.get(Sweeps)
@@ -203,7 +203,7 @@ def best(
     with open_services(store, objects) as services:
         found = services.get(Sweeps).list_best(sweep_id, limit=limit)
     if not found:
-        raise NotFoundError(f"no trial of sweep {sweep_id} has run to its end")
+        raise NotFoundError(f"no trial of sweep {sweep_id} has completed")
     print_list(found, _row, as_json=as_json, empty="")
 
 
@@ -252,17 +252,17 @@ def stop(
 def _working(
     services: Services, settings: Settings, sweep: Sweep, workers: int, *, inline: bool, is_followed: bool
 ) -> LocalWorkers | ServerWorkers | None:
-    """Whom the command waits for; None if it does not wait."""
+    """Return the workers that the command waits for, or None."""
     if workers:
         return LocalWorkers(settings, [sweep.queue], count=workers, preload=_needed_by(sweep), inline=inline)
     return ServerWorkers(services, [sweep.queue]) if is_followed else None
 
 
 def _go_on(services: Services, sweep_id: str, working: LocalWorkers | ServerWorkers | None, *, as_json: bool) -> None:
-    """See a sweep to its end, or only say its id."""
+    """Follow a sweep to its end, or only print its id."""
     sweeps = services.get(Sweeps)
     if working is not None:
-        say(f"Sweep {sweep_id}: if this is stopped, `jobtable sweeps resume {sweep_id}` goes on with it.")
+        say(f"Sweep {sweep_id}: if you stop this command, continue with `jobtable sweeps resume {sweep_id}`.")
         with working as workers:
             progress = follow(sweeps, sweep_id, services.jobs.clock, workers.check)
     elif as_json:
@@ -279,7 +279,7 @@ def _go_on(services: Services, sweep_id: str, working: LocalWorkers | ServerWork
 
 
 def _needed_by(sweep: Sweep) -> list[str]:
-    """The modules that every trial or planning needs: imported once, they make each start fast."""
+    """Return the modules that every trial or planning job needs; importing them once makes each start fast."""
     optuna = ["jobtable.systems.sweeps.optuna_samplers"] if isinstance(sweep.sampler, Optuna) else []
     return [
         "jobtable.systems.sweeps.running",
@@ -311,8 +311,8 @@ def _print_progress(progress: Progress) -> None:
 def _target_text(progress: Progress) -> str | None:
     if progress.target is None:
         return None
-    told = "is reached: no more trials are planned" if progress.has_reached_target else "is not reached"
-    return f"{progress.objective} = {progress.target:.6g} {told}"
+    reached = "reached; no more trials are planned" if progress.has_reached_target else "not reached"
+    return f"{progress.objective} = {progress.target:.6g} {reached}"
 
 
 def _row(trial: TrialResult) -> dict[str, Any]:

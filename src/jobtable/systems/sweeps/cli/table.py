@@ -1,7 +1,4 @@
-"""The live table of a sweep: how far it is, what is best, what was reported last.
-
-Whatever the size of the sweep, a look costs the same few reads.
-"""
+"""The live table of a sweep: its progress, best trials and latest reports, with the same few reads at any size."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ _PAUSE_SECONDS = 0.5
 
 
 def follow(sweeps: Sweeps, sweep_id: str, clock: Clock, check: Callable[[], None]) -> Progress:
-    """Show a sweep until it has ended, on stderr and only where someone looks on; `check` may raise at any time."""
+    """Show a sweep on stderr until it ends, only on a terminal; `check` may raise at any time."""
     console = Console(stderr=True)
     progress = sweeps.get_progress(sweep_id)
     with Live(console=console, auto_refresh=False, transient=False) as live:
@@ -42,7 +39,7 @@ def follow(sweeps: Sweeps, sweep_id: str, clock: Clock, check: Callable[[], None
 
 
 def drawn(sweeps: Sweeps, progress: Progress) -> RenderableType:
-    """The table as it is now."""
+    """Return the table as it is now."""
     best = sweeps.list_best(progress.sweep_id, limit=_BEST)
     latest = _latest_of_each(sweeps.list_latest_reports(progress.sweep_id, limit=_LATEST * 10))
     bar = ProgressBar(progress.total, progress.total - _left(progress))
@@ -55,14 +52,14 @@ def drawn(sweeps: Sweeps, progress: Progress) -> RenderableType:
 
 
 def counts(progress: Progress) -> str:
-    """How many trials have come how far, in words."""
-    told = [("completed", progress.completed), ("stopped", progress.stopped), ("failed", progress.failed)]
-    told += [("cancelled", progress.cancelled), ("open", progress.open)]
-    return ", ".join(f"{count} {what}" for what, count in told if count or what == "completed")
+    """Return the counts of trials by outcome, in words."""
+    by_outcome = [("completed", progress.completed), ("stopped", progress.stopped), ("failed", progress.failed)]
+    by_outcome += [("cancelled", progress.cancelled), ("open", progress.open)]
+    return ", ".join(f"{count} {what}" for what, count in by_outcome if count or what == "completed")
 
 
 def params_text(params: Mapping[str, Any]) -> str:
-    """Parameters on one line."""
+    """Return parameters on one line."""
     return ", ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in params.items()
     )
@@ -78,7 +75,7 @@ def _headline(progress: Progress) -> Text:
 
 
 def _latest_of_each(reports: list[JobMetric]) -> list[JobMetric]:
-    """The last report of each trial, the newest first."""
+    """Return the last report of each trial, newest first."""
     last: dict[str, JobMetric] = {}
     for report in reports:
         last.setdefault(str(report.child_job_id), report)

@@ -17,7 +17,7 @@ from jobtable.jobs.tasks import task
 def train(
     job: JobContext, *, learning_rate: float, hidden: int, alpha: float, activation: str, epochs: int = 27
 ) -> dict[str, float]:
-    """Train epoch by epoch, report how good the model is, and keep it to go on from."""
+    """Train by epochs, report the quality of the model, and save it to resume from."""
     inputs, labels = load_digits(return_X_y=True)
     train_inputs, test_inputs, train_labels, test_labels = train_test_split(inputs / 16, labels, random_state=0)
     saved = job.resume()
@@ -28,8 +28,8 @@ def train(
         )
     else:
         first = saved.record.epoch + 1
-        model = pickle.loads(saved.read())  # noqa: S301 - what this function itself has saved
-        job.info(f"goes on with epoch {first}")
+        model = pickle.loads(saved.read())  # noqa: S301 - this function saved it
+        job.info(f"continuing with epoch {first}")
     loss = accuracy = 0.0
     for epoch in range(first, epochs + 1):
         model.partial_fit(train_inputs, train_labels, classes=range(10))
@@ -38,7 +38,7 @@ def train(
         job.metric("accuracy", accuracy, epoch=epoch)
         job.metric("val_loss", loss, epoch=epoch)
         if epoch % 3 == 0:
-            job.info(f"epoch {epoch:2}: {accuracy:.1%} recognised, loss {loss:.4f}; the model is kept")
+            job.info(f"epoch {epoch:2}: {accuracy:.1%} recognised, loss {loss:.4f}; saved the model")
             job.checkpoint(pickle.dumps(model), epoch=epoch, metrics={"val_loss": loss}, keep_last=1)
         job.progress(100 * epoch / epochs, f"epoch {epoch} of {epochs}: loss {loss:.4f}")
     job.info(f"{accuracy:.1%} of the digits are recognised")

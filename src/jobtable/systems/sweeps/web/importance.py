@@ -1,4 +1,4 @@
-"""How much each parameter of a sweep has to do with the objective."""
+"""How much each parameter of a sweep affects the objective."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _LEAST_TRIALS = 4
 
 
 def parameter_importance(trials: Sequence[tuple[Mapping[str, Any], float]]) -> list[tuple[str, float]]:
-    """For each parameter the share of the objective's variance that its value explains by itself, the largest first.
+    """Return the share of the objective's variance that each parameter explains by itself, largest first.
 
-    Numbers are put into five groups of equal size, other values are groups of their own. What so many groups would
-    explain by chance is taken off, and parameters that explain the same share it: together they are 1 at most. Few
-    trials say nothing.
+    Numbers form five groups of equal size, other values one group each. What the groups would explain by chance is
+    subtracted, and parameters that explain the same share it, so the sum is at most 1. Few trials yield nothing.
     """
     if len(trials) < _LEAST_TRIALS:
         return []
@@ -31,10 +30,10 @@ def parameter_importance(trials: Sequence[tuple[Mapping[str, Any], float]]) -> l
 
 
 def _share(groups: list[list[float]], mean: float, total: float) -> float:
-    """How much of the variance lies between groups, beyond what lies there if values are put into them at random."""
+    """Return how much of the variance lies between the groups, beyond that between random groups."""
     count = sum(map(len, groups))
     if count == len(groups):
-        return 0.0  # each trial is a group of its own, of which nothing follows
+        return 0.0  # each trial is a group of its own, which proves nothing
     between = sum(len(group) * (fmean(group) - mean) ** 2 for group in groups)
     within = (total - between) / (count - len(groups))
     return max(0.0, 1 - within / (total / (count - 1)))

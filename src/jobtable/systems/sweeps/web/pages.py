@@ -1,4 +1,4 @@
-"""The list of sweeps, and the page of one."""
+"""The pages of sweeps: the list, and one sweep."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_COMPARED = 5
 @router.get("/sweeps")
 @allow(READ)
 def show_sweeps(request: Request, services: AllServices, cursor: str = "") -> Response:
-    """All sweeps, the newest first, with how far they are."""
+    """Show all sweeps with their progress, newest first."""
     page = services.get(Sweeps).list_sweeps().page(cursor or None, size=20)
     found = ((entry, services.get(Sweeps).find_progress(entry.job_id)) for entry in page.items)
     rows = [(entry, progress) for entry, progress in found if progress is not None]  # some are being deleted
@@ -38,7 +38,7 @@ def show_sweeps(request: Request, services: AllServices, cursor: str = "") -> Re
 @router.get("/sweeps/{sweep_id}")
 @allow(READ)
 def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")], services: AllServices) -> Response:
-    """One sweep: its progress, its best trial, and what its parameters have to do with that."""
+    """Show one sweep: its progress, its trials, and how its parameters affect them."""
     definition = services.get(Sweeps).get_definition(sweep_id)
     trials = list(islice(services.get(Sweeps).list_trials(sweep_id), _MOST_TRIALS + 1))
     is_cut = len(trials) > _MOST_TRIALS
@@ -46,7 +46,7 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
     valued = [trial for trial in trials if trial.value is not None]
     is_max = definition.direction == "maximize"
     completed = [trial for trial in valued if trial.status is Status.COMPLETED]
-    # What a trial had when it was stopped is no result, however good it looks.
+    # The last value of a stopped trial is not a result, however good it looks.
     stopped = [trial for trial in valued if trial.status is not Status.COMPLETED]
     ranked = [*_ranked(completed, is_max), *_ranked(stopped, is_max)]
     best = services.get(Sweeps).list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
@@ -74,7 +74,7 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
 
 
 def _next_job(services: Services, sweep_id: str, trials: list[TrialResult]) -> Job | None:
-    """The trial or the planning that is next, if no trial runs."""
+    """Return the next trial or planning job if no trial runs."""
     if any(trial.status is Status.RUNNING for trial in trials):
         return None
     waiting = next((trial.job_id for trial in trials if trial.status in CLAIMABLE), None)
@@ -84,19 +84,19 @@ def _next_job(services: Services, sweep_id: str, trials: list[TrialResult]) -> J
 
 
 def _why_waiting(services: Services, job: Job | None) -> Waiting | None:
-    """What keeps the next job from its start, if something does."""
+    """Return what keeps the next job from starting, if anything."""
     waiting = services.jobs.why_waiting(job) if job is not None else None
     is_kept = waiting is not None and any(reason.kind is not WaitKind.NEXT for reason in waiting.reasons)
     return waiting if is_kept else None
 
 
 def _ranked(trials: list[TrialResult], is_max: bool) -> list[TrialResult]:
-    """Trials that have a value, the best first."""
+    """Sort trials with a value, best first."""
     return sorted(trials, key=lambda trial: trial.value or 0.0, reverse=is_max)
 
 
 def _runner_up(best: list[TrialResult]) -> tuple[TrialResult, float | None] | None:
-    """The second of the trials that completed, and by which share its value is away from the first; None if it is 0."""
+    """Return the second best completed trial, and how far it is from the best, as a share of the best (None if 0)."""
     completed = [trial for trial in best if trial.status is Status.COMPLETED]
     if len(completed) < 2:
         return None
@@ -105,11 +105,11 @@ def _runner_up(best: list[TrialResult]) -> tuple[TrialResult, float | None] | No
 
 
 def _history(completed: list[TrialResult], stopped: list[TrialResult], objective: str, is_max: bool) -> dict[str, Any]:
-    """Each value, those that are no results apart, and the best so far of those that ran to their end."""
+    """Return the plot of all values, those of stopped trials apart, and of the best so far."""
     best = list(accumulate((trial.value or 0.0 for trial in completed), max if is_max else min))
     ended = [trial.number for trial in completed]
     last = max((trial.number for trial in [*completed, *stopped]), default=0)
-    if ended and ended[-1] < last:  # it is still the best behind the last that completed
+    if ended and ended[-1] < last:  # it is still the best after the last completed trial
         ended, best = [*ended, last], [*best, best[-1]]
     traces = [
         {**_points(completed), "name": "completed", "colour": "accent-ground"},
@@ -124,7 +124,7 @@ def _points(trials: list[TrialResult]) -> dict[str, Any]:
 
 
 def _coordinates(ranked: list[TrialResult], names: list[str], definition: Sweep) -> dict[str, Any]:
-    """Every trial as its values on one axis a parameter; the best first."""
+    """Return the plot of every trial on one axis per parameter, best first."""
     rows = [[*(trial.params.get(name) for name in names), trial.value] for trial in ranked]
     is_log = [getattr(definition.space.root.get(name), "log", False) for name in names]
     return {"axes": [*names, definition.objective], "isLog": [*is_log, False], "rows": rows[:300]}

@@ -173,5 +173,5 @@ def test_what_cannot_be_extended_is_said() -> None:
         with pytest.raises(JobStateError, match="sweep whole is STOPPED; resume it before you extend it"):
             sweeps.extend("whole", trials=1)
         sweeps.extend("s", trials=1)
-        with pytest.raises(ConflictError, match="sweep s has 8 trials, not 7: only extend changes that"):
+        with pytest.raises(ConflictError, match="sweep s has 8 trials, not 7; extend it instead"):
             sweeps.submit(plane(sweep_tasks.bowl, trials=7, sampler="grid", space=GRID), sweep_id="s")

@@ -136,7 +136,7 @@ WORLD = World(
         ("albums", "Get execution by ID"): Question(
             lambda s: [_verbs(s).get_execution("exec-1").execution_id], ["exec-1"]
         ),
-        ("albums", "Get Execution with Albums"): Question(_with_albums, ["exec-1", 1, 2, 10]),
+        ("albums", "Get execution with albums"): Question(_with_albums, ["exec-1", 1, 2, 10]),
         ("albums", "List all executions by workflow type"): Question(
             lambda s: [e.execution_id for e in _verbs(s).list_executions(STEP)], ["exec-4", "exec-3", "exec-1"]
         ),

@@ -53,13 +53,13 @@ def test_an_execution_waits_for_a_person_and_goes_on() -> None:
     assert "stdin is closed" in subprocess.run(closed, capture_output=True, text=True, timeout=240, check=False).stderr
     malformed = run(*complete, "--answer", "-", stdin='[{"year": 1}]')
     assert malformed.exit_code == 1
-    assert "is no list of albums" in malformed.stderr
+    assert "must be a list of albums" in malformed.stderr
     ended = answer(*complete, "--answer", "-", stdin=json.dumps(albums))
     assert ended["execution"]["status"] == "completed"
     assert [album["year"] for album in ended["albums"]] == [1977, 1969]
     repeated = run(*complete, "--confirm")
     assert repeated.exit_code == 4
-    assert "answered before" in repeated.stderr
+    assert "already answered" in repeated.stderr
     assert answer("executions", "list", "--status", "completed")[0]["execution_id"] == execution_id
     assert "Abbey Road" in run("executions", "show", execution_id).stdout
     metrics = answer("executions", "metrics")
@@ -72,7 +72,7 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
     (tmp_path / "junk.txt").write_text("nothing")
     failed = run("executions", "start", "junk.txt", "-t", "durable-functions")
     assert failed.exit_code == 5
-    assert "names no album" in failed.stdout
+    assert "names no albums" in failed.stdout
     assert "jobtable executions retry" in failed.stderr
     (execution,) = answer("executions", "list", "--status", "failed")
     (job,) = json.loads(run("jobs", "list", "--json").stdout)

@@ -120,10 +120,10 @@ def put_albums(jobs: Jobs, _: object) -> object:
 
 VERBS = {
     "start": Verb(start),
-    "answer": Verb(answer, asked, refused="was answered before"),
+    "answer": Verb(answer, asked, refused="was already answered"),
     "time out": Verb(expire, overdue),
     "renew a token": Verb(lambda jobs, given: Answers(jobs).renew_token(given[1].task_id), asked),
-    "retry": Verb(retry, broken, refused="only one that failed can be retried"),
+    "retry": Verb(retry, broken, refused="only a failed one can be retried"),
     "delete": Verb(delete, asked, refused="there is no execution"),
     "put albums": Verb(put_albums, started),
 }

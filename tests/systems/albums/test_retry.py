@@ -85,7 +85,7 @@ def test_no_step_begins_in_a_tree_that_was_ended_until_the_execution_is_retried(
     asked, token = flows.DELIVERED[-1]
     ended = Answers(jobs).complete(asked.task_id, token, [])
     assert ended.status is ExecutionStatus.FAILED
-    assert ended.failure == f"job {started} was CANCELLED with all jobs under it"
+    assert ended.failure == f"job {started} was CANCELLED with all its descendants"
     run_jobs(jobs, QUEUE)
     assert flows.RAN == ["one", "two"]
     executions.retry(started)
@@ -167,7 +167,7 @@ def test_a_question_that_nobody_answered_is_asked_again(jobs: Jobs, clock: FakeC
 
 def test_only_what_failed_on_the_engine_is_retried(jobs: Jobs) -> None:
     execution, *_ = waiting(jobs)
-    with pytest.raises(ConflictError, match="only one that failed"):
+    with pytest.raises(ConflictError, match="only a failed one"):
         Executions(jobs).retry(execution.execution_id)
     with pytest.raises(NotFoundError):
         Executions(jobs).retry("nobody")
@@ -242,7 +242,7 @@ def test_what_no_index_shows_yet_is_deleted_too(
 @pytest.mark.parametrize("name", TYPES)
 def test_an_execution_is_deleted_with_all_it_left(each_jobs: Jobs, name: str) -> None:
     execution, asked, token = waiting(each_jobs, name)
-    with pytest.raises(ConflictError, match="is waiting: it must end first"):
+    with pytest.raises(ConflictError, match="is waiting; stop it or wait"):
         Executions(each_jobs).delete(execution.execution_id)
     Answers(each_jobs).complete(asked.task_id, token, [])
     run_jobs(each_jobs, QUEUE)
@@ -324,7 +324,7 @@ def test_an_execution_whose_first_job_is_gone_fails_with_that_reason(jobs: Jobs,
     answered = Answers(jobs).complete(asked.task_id, token, [])
     assert (answered.status, answered.failure) == (
         ExecutionStatus.FAILED,
-        f"job {execution.execution_id} is gone, which was the root of its jobs",
+        f"job {execution.execution_id}, the root of its jobs, no longer exists",
     )
     started = Executions(jobs).start(path("STEP"), b"image", "image.jpg")
     run_jobs(jobs, QUEUE, most=1)
@@ -332,7 +332,7 @@ def test_an_execution_whose_first_job_is_gone_fails_with_that_reason(jobs: Jobs,
     jobs.delete_for_system(started.execution_id)
     clock.advance(11)
     assert Watch(jobs).expire_due().failed == 1
-    assert "is gone" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
+    assert "no longer exists" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
 
 
 def second_job(jobs: Jobs, execution_id: str) -> str:
@@ -348,7 +348,7 @@ def test_an_execution_whose_id_a_job_of_somebody_else_took_fails(jobs: Jobs, clo
     jobs.submit(NewJob(name="of somebody else", task="m:f", job_id=started.execution_id))
     clock.advance(11)
     assert Watch(jobs).expire_due().failed == 1
-    assert "somebody else's" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
+    assert "is not of this execution" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
 
 
 def test_a_deletion_that_was_interrupted_is_finished_by_the_next(jobs: Jobs) -> None:

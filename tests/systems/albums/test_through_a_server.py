@@ -66,7 +66,7 @@ class TestAlbums:
             2,
             ExecutionStatus.RUNNING,
         )
-        with pytest.raises(ConflictError, match="must end first"):
+        with pytest.raises(ConflictError, match="stop it or wait"):
             executions.delete("e2")
         assert executions.delete("e2", stop=True) > 2
         with pytest.raises(NotFoundError):

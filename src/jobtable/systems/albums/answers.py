@@ -1,4 +1,4 @@
-"""What people answer: with the token, once, in time, and in the form of albums."""
+"""Answers to tasks: given with the token, once, in time, as a list of albums."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from jobtable.systems.albums.service import random_token
 
 _ANSWER = TypeAdapter(list[AlbumData])
 _NAMES = {field.attribute: name for name, field in AlbumData.__codec__.fields.items()}
-"""An answer may name the fields as the stored item does: albumName for album_name."""
+"""Names of fields in stored items, which an answer may use as well: albumName for album_name."""
 
 
 class Answers:
-    """The tasks of executions, answered or timed out. Whatever is refused changes nothing."""
+    """Answers tasks of executions and times them out. A refused answer changes nothing."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -45,18 +45,18 @@ class Answers:
         self._executions = Executions(jobs)
 
     def complete(self, task_id: str, token: str, answered: Any) -> Execution:
-        """Answer a task with a list of albums, as JSON has it, and let its execution go on.
+        """Answer a task with a list of albums as JSON, and continue its execution. Of several answers one wins.
 
-        Of several answers one wins. TokenRefusedError: the token is another one's. TaskClosedError: someone was
-        faster, or the time is over. ValueRefusedError: these are not the albums that were asked about.
+        TokenRefusedError if the token does not belong to the task, TaskClosedError if the task was answered or has
+        expired, ValueRefusedError if these are not the albums that the task asks about.
         """
         task = self._get(task_id)
         if not hmac.compare_digest(token_digest(token), task.token_sha256):
-            raise TokenRefusedError(f"the token is not that of task {task_id}")
+            raise TokenRefusedError(f"the token does not belong to task {task_id}")
         return self._complete(task, answered)
 
     def complete_by_right(self, task_id: str, answered: Any) -> Execution:
-        """Answer a task as `complete` does, for a caller who may do so without its token."""
+        """Answer a task like `complete`, for a caller who is allowed to do so without its token."""
         return self._complete(self._get(task_id), answered)
 
     def _complete(self, task: ValidationTask, answered: Any) -> Execution:
@@ -68,11 +68,11 @@ class Answers:
         return self._close(task, TaskStatus.COMPLETED, albums)
 
     def time_out(self, task: ValidationTask) -> Execution:
-        """Close a task that nobody answered in time, and let its execution go the way that its definition says."""
+        """Close a task that nobody answered in time, and continue or fail its execution as its definition says."""
         return self._close(task, TaskStatus.TIMED_OUT, None)
 
     def renew_token(self, task_id: str) -> str:
-        """A new token for a task that waits; the one before is worth nothing any more. It is shown this once."""
+        """Return a new token for a pending task; the previous one becomes invalid."""
         task = self._get(task_id)
         self._refuse_closed(task)
         token = random_token()
@@ -100,7 +100,7 @@ class Answers:
         return wall_time(self._jobs.clock) >= task.expires_at
 
     def _close(self, task: ValidationTask, status: TaskStatus, albums: list[AlbumData] | None) -> Execution:
-        """Close the task and move its execution, in one transaction; then submit the step that follows."""
+        """Close the task and move its execution in one transaction; then submit the next step."""
         execution = self._executions.records.get_execution(task.execution_id)
         if execution.status is not ExecutionStatus.WAITING:
             raise _closed(self._get(task.task_id))
@@ -126,13 +126,13 @@ class Answers:
             return self._executions.go_on(move, execution, declared.after(step.name))
         if step.on_timeout != FAIL:
             return self._executions.go_on(move, execution, declared.after_timeout(step))
-        reason = f"nobody answered at step {step.name} in time"
+        reason = f"nobody answered step {step.name} in time"
         move.end(ExecutionStatus.FAILED, Execution.failure.set(reason))
         move.commit()
         return self._executions.records.get_execution(execution.execution_id)
 
     def _reason(self, task: ValidationTask, error: ConflictError) -> Exception:
-        """Why a task could not be closed: someone was faster, or took the token away."""
+        """Return why a task could not be closed: it was closed, or its token renewed, meanwhile."""
         now = self._get(task.task_id)
         if now.status is not TaskStatus.PENDING:
             return _closed(now)
@@ -143,19 +143,19 @@ class Answers:
 
 def _closed(task: ValidationTask) -> TaskClosedError:
     if task.status is TaskStatus.TIMED_OUT:
-        return TaskClosedError(f"task {task.task_id} has timed out: it was to be answered before {task.expires_at}")
+        return TaskClosedError(f"task {task.task_id} timed out at {task.expires_at}")
     if task.status is TaskStatus.PENDING:
-        return TaskClosedError(f"execution {task.execution_id} does not wait for task {task.task_id}")
-    return TaskClosedError(f"task {task.task_id} was answered before, at {task.completed_at}")
+        return TaskClosedError(f"execution {task.execution_id} is not waiting for task {task.task_id}")
+    return TaskClosedError(f"task {task.task_id} was already answered at {task.completed_at}")
 
 
 def _validated(task: ValidationTask, answered: Any) -> list[AlbumData]:
-    """The answer as albums: only those that were asked about, each at most once. Those left out count as wrong."""
+    """Return the answer as albums: only those of the task, each at most once. Missing ones count as wrong."""
     try:
         albums = _ANSWER.validate_python(with_field_names(answered))
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'answer'}: {each['msg']}" for each in error.errors()[:5])
-        raise ValueRefusedError(f"the answer to task {task.task_id} is no list of albums: {told}") from error
+        why = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'answer'}: {each['msg']}" for each in error.errors()[:5])
+        raise ValueRefusedError(f"the answer to task {task.task_id} must be a list of albums: {why}") from error
     asked = {album.album_index for album in task.albums}
     seen: set[int] = set()
     for album in albums:
@@ -168,7 +168,7 @@ def _validated(task: ValidationTask, answered: Any) -> list[AlbumData]:
 
 
 def with_field_names(answered: Any) -> Any:
-    """An answer with every field under its own name."""
+    """Return an answer with its fields under their own names."""
     if not isinstance(answered, list):
         return answered
     return [

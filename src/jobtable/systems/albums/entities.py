@@ -1,4 +1,4 @@
-"""The table of album workflows, its four entities, and the watch that the engine keeps over executions."""
+"""The table of album workflows, its four entities, and the watch over executions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Amount: TypeAlias = Annotated[float, Field(ge=0)]
 
 
 class WorkflowType(StrEnum):
-    """The two ways to run an execution, which are compared with each other."""
+    """The two ways to run an execution, which the metrics compare."""
 
     STEP_FUNCTIONS = "step-functions"
     DURABLE_FUNCTIONS = "durable-functions"
 
 
 class ExecutionStatus(StrEnum):
-    """The states of an execution."""
+    """The statuses of an execution."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -48,7 +48,7 @@ class ExecutionStatus(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """The states of a validation task."""
+    """The statuses of a validation task."""
 
     PENDING = "pending"
     COMPLETED = "completed"
@@ -56,18 +56,18 @@ class TaskStatus(StrEnum):
 
 
 def token_digest(token: str) -> str:
-    """What is stored of a task's token: its SHA-256."""
+    """Return the SHA-256 of a task's token, which is stored in its place."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
-def _never_readable(value: Any) -> Any:
-    """A token that another program has stored readable is not kept so."""
-    readable = isinstance(value, str) and not re.fullmatch("[0-9a-f]{64}", value)
-    return token_digest(value) if readable else value
+def _as_digest(value: Any) -> Any:
+    """Hash a token that another program stored as plain text."""
+    is_plain = isinstance(value, str) and not re.fullmatch("[0-9a-f]{64}", value)
+    return token_digest(value) if is_plain else value
 
 
 class Region(Part, alias=camel_case):
-    """Where an album stands in the image."""
+    """The region of an album in the image."""
 
     x: Count
     y: Count
@@ -76,7 +76,7 @@ class Region(Part, alias=camel_case):
 
 
 class AlbumData(Part, alias=camel_case):
-    """What is claimed of an album: shown to a person, and answered by one."""
+    """The data of an album as a person sees and answers it."""
 
     album_index: Count
     album_name: Title
@@ -88,7 +88,7 @@ class AlbumData(Part, alias=camel_case):
 
 
 class OfExecution(Entity):
-    """What the items of an execution share: they are found by it, in the order of their sortValue."""
+    """The fields that the items of an execution share. An index lists them by their sortValue."""
 
     by_execution = Key(index="GSI2")
 
@@ -100,7 +100,7 @@ class OfExecution(Entity):
     @model_validator(mode="before")
     @classmethod
     def _give_sort_value(cls, values: Any) -> Any:
-        """Albums sort by their index, others by 0; an item that was stored without a sortValue stays as it is."""
+        """Set the sortValue: the index of an album, else 0. An item stored without one stays as it is."""
         if not isinstance(values, dict) or values.get("sort_value", 0) is None:
             return values
         return {**values, "sort_value": values.get("album_index", values.get("sort_value", 0))}
@@ -122,19 +122,19 @@ class Execution(OfExecution, table=workflows, type="execution", alias=camel_case
     estimated_cost: Attr[OrNull[Amount]] = default(None)
     failure: Attr[str | None] = default(None)
     attempt: Attr[Annotated[int, Field(ge=2)] | None] = default(None)
-    """Once it was retried: the number of the attempt that runs, or ran last."""
+    """After a retry: the number of the latest attempt."""
     attempt_started_at: Attr[Timestamp | None] = default(None)
     earlier_ms: Attr[Count | None] = default(None)
-    """How long the attempts before that one took."""
+    """The duration of the attempts before that one."""
     task_ids: Attr[list[str] | None] = default(None)
-    """The tasks that people were asked, in order: the index that finds them by their execution lags behind."""
+    """The ids of its tasks in order, because the index that finds them may be late."""
     deleted_at: Attr[Timestamp | None] = default(None)
-    """Since when it is being deleted, once it has ended: nothing begins in it any more."""
+    """When its deletion started. It has ended, and nothing starts in it after that."""
     updated_at: Attr[Timestamp]
 
 
 class Album(OfExecution, table=workflows, type="album", alias=camel_case):
-    """An album that an execution has found in its image."""
+    """An album that an execution found in its image."""
 
     key = Key("{execution_id}", "album-{album_index:d}")
 
@@ -154,8 +154,8 @@ class Album(OfExecution, table=workflows, type="album", alias=camel_case):
 
 class ValidationTask(
     OfExecution, table=workflows, type="task", alias=camel_case, shares_keys_with=(Execution,)
-):  # ids of tasks and of executions never meet: both are random
-    """A question to a person: are these albums right? Who answers it shows a token, of which only a digest is kept."""
+):  # ids of tasks and executions are random, so they never collide
+    """A request to a person to check albums. It is answered with a token, of which only a digest is stored."""
 
     key = Key("{task_id}", "metadata")
     by_status = Key(index="GSI1")
@@ -165,17 +165,17 @@ class ValidationTask(
     image_s3_key: Annotated[NonEmpty, Name("imageS3Key")]
     albums: list[AlbumData]
     validated_data: Attr[OrNull[list[AlbumData]]] = default(None)
-    token_sha256: Attr[Annotated[str, BeforeValidator(_never_readable), Name("taskToken")]]
+    token_sha256: Attr[Annotated[str, BeforeValidator(_as_digest), Name("taskToken")]]
     expires_at: Timestamp
     completed_at: Attr[OrNull[Timestamp]] = default(None)
     delivery_problem: Attr[str | None] = default(None)
-    """Why nobody was sent the token; a new one can be made."""
+    """Why the token could not be sent; a new one can be created."""
 
 
 class ExecutionWatch(Entity, table=workflows, type="watch", alias=camel_case):
-    """When someone must look at an execution that has not ended, and by which definition it goes.
+    """When to check on an execution that has not ended, and its definition.
 
-    It changes in one transaction with the execution and ends with it. In GSI1 it sorts by the time that it is due.
+    It changes in one transaction with the execution and is deleted when that ends. GSI1 sorts it by its due time.
     """
 
     key = Key("{execution_id}", "watch")
@@ -188,13 +188,13 @@ class ExecutionWatch(Entity, table=workflows, type="watch", alias=camel_case):
     definition: NonEmpty
     """`module:NAME` of the WorkflowDefinition."""
     job_step: Attr[NonEmpty]
-    """The step that the job at work began with."""
+    """The first step of the current job."""
     task_id: Attr[str | None] = default(None)
-    """The last task that the execution waited for, or waits for now."""
+    """The latest task of the execution."""
 
 
 class WorkflowMetrics(Entity, table=workflows, type="metrics", alias=camel_case):
-    """How the executions of a workflow type went on one day."""
+    """The metrics of a workflow type for one day."""
 
     key = Key("{date}", "metrics-{workflow_type}")
     by_period = Key(index="GSI1")
@@ -214,7 +214,7 @@ class WorkflowMetrics(Entity, table=workflows, type="metrics", alias=camel_case)
     @model_validator(mode="before")
     @classmethod
     def _give_status(cls, values: Any) -> Any:
-        """The period is the status by which metrics are listed; an item stored without one stays as it is."""
+        """Set the status, by which metrics are listed, to the period. An item stored without one stays as it is."""
         if not isinstance(values, dict) or values.get("status", "") is None:
             return values
         return {**values, "status": values.get("period", "daily")}

@@ -1,6 +1,6 @@
-"""An example workflow: the albums of a listing are extracted, checked, shown to a person, and priced.
+"""An example workflow: extracts the albums of a listing, checks them, shows them to a person, and estimates prices.
 
-The listing is text, a line an album: `Artist - Album (1973)`, or CSV with the columns artist, album and year.
+The listing is text with one album per line, `Artist - Album (1973)`, or CSV with the columns artist, album and year.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _steps(on_timeout: str) -> tuple[Step | HumanStep, ...]:
     )
 
 
-# List prices of AWS: a state transition, or a durable operation, and a gigabyte-second of Lambda.
+# AWS list prices of a state transition or a durable operation, and of a gigabyte-second of Lambda.
 STEP_FUNCTIONS = WorkflowDefinition(
     WorkflowType.STEP_FUNCTIONS, _steps(FAIL), CostRates(per_step=0.000025, per_second=0.0000166667)
 )
@@ -53,16 +53,16 @@ PATHS = {
 
 @task
 def extract_albums(job: JobContext, execution_id: str) -> dict[str, int]:
-    """Store an album for each line of the listing that names one."""
+    """Store an album for each entry of the listing that names one."""
     records = AlbumWorkflows(job.jobs.store)
     execution = records.get_execution(execution_id)
     try:
         listing = job.jobs.objects.get(execution.image_s3_key).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueRefusedError(f"{execution.image_s3_key} is no text: {error}") from error
+        raise ValueRefusedError(f"{execution.image_s3_key} is not text: {error}") from error
     albums = list(_albums(job, execution, listing))
     if not albums:
-        raise ValueRefusedError(f"{execution.image_s3_key} names no album: write Artist - Album (1973), a line each")
+        raise ValueRefusedError(f"{execution.image_s3_key} names no albums; write each as Artist - Album (1973)")
     return {"albums": records.put_albums(albums)}
 
 
@@ -71,7 +71,7 @@ def _albums(job: JobContext, execution: Execution, listing: str) -> Iterator[Alb
     for number, row in enumerate(_rows(listing), start=1):
         try:
             if row is None:
-                raise ValueRefusedError("it is not written Artist - Album (1973)")
+                raise ValueRefusedError("it does not have the form Artist - Album (1973)")
             year = int(row[2])
             yield Album(
                 execution_id=execution.execution_id,
@@ -86,11 +86,11 @@ def _albums(job: JobContext, execution: Execution, listing: str) -> Iterator[Alb
             )
             index += 1
         except (ValidationError, ValueError) as error:
-            job.warning(f"entry {number} is left out: {' '.join(str(error).split())}")
+            job.warning(f"entry {number} is skipped: {' '.join(str(error).split())}")
 
 
 def _rows(listing: str) -> Iterator[tuple[str, str, str] | None]:
-    """Artist, album and year of each entry; None for one that cannot be understood."""
+    """Yield artist, album and year of each entry, or None for one in another form."""
     lines = [line.strip() for line in listing.splitlines() if line.strip()]
     if lines and {"artist", "album", "year"} <= set(lines[0].lower().split(",")):
         for row in csv.DictReader([lines[0].lower(), *lines[1:]]):
@@ -103,7 +103,7 @@ def _rows(listing: str) -> Iterator[tuple[str, str, str] | None]:
 
 @task
 def check_years(job: JobContext, execution_id: str) -> dict[str, int]:
-    """Mark the albums whose year can be right: no long player is older than the first, or newer than today."""
+    """Validate the years of albums: not before the first long player, not in the future."""
     records = AlbumWorkflows(job.jobs.store)
     this_year = job.jobs.clock.now().year
     plausible = 0
@@ -116,7 +116,7 @@ def check_years(job: JobContext, execution_id: str) -> dict[str, int]:
 
 @task
 def apply_answer(job: JobContext, execution_id: str) -> dict[str, int]:
-    """Take over what the person has answered; albums that the answer leaves out are none."""
+    """Apply the answer of the person; albums that it leaves out are deleted."""
     records = AlbumWorkflows(job.jobs.store)
     execution = records.get_execution(execution_id)
     answered = Executions(job.jobs).find_answer(execution_id)
@@ -124,16 +124,13 @@ def apply_answer(job: JobContext, execution_id: str) -> dict[str, int]:
         return {"confirmed": 0, "removed": 0}
     answer = {album.album_index: album for album in answered.validated_data}
     removed = [album for album in records.list_albums(execution_id) if album.album_index not in answer]
+    updated_at = answered.completed_at or execution.updated_at
     confirmed = [
         album.replace(
-            album_name=answer[album.album_index].album_name,
-            artist=answer[album.album_index].artist,
-            year=answer[album.album_index].year,
-            year_validated=True,
-            updated_at=answered.completed_at or execution.updated_at,
+            album_name=said.album_name, artist=said.artist, year=said.year, year_validated=True, updated_at=updated_at
         )
         for album in records.list_albums(execution_id)
-        if album.album_index in answer
+        if (said := answer.get(album.album_index))
     ]
     job.jobs.store.batch_delete(removed)
     return {"confirmed": records.put_albums(confirmed), "removed": len(removed)}
@@ -141,7 +138,7 @@ def apply_answer(job: JobContext, execution_id: str) -> dict[str, int]:
 
 @task
 def estimate_prices(job: JobContext, execution_id: str) -> dict[str, float]:
-    """Estimate what each album is worth by its age, and keep the list as an artifact of the job."""
+    """Estimate the price of each album by its age, and store the list as an artifact of the job."""
     records = AlbumWorkflows(job.jobs.store)
     this_year = job.jobs.clock.now().year
     priced = []

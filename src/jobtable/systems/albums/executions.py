@@ -1,8 +1,8 @@
 """Executions on the job engine: they start, go from step to step, wait for a person, and end.
 
-Where an execution stands is on its item. Every move is one transaction, which also says when someone must look at the
-execution next. The job of the next step is submitted behind it; if the process dies between the two, or a job ends
-without a word, the next look (watch.py) goes on from there.
+The item of an execution holds its state. Every move is one transaction, which also sets when to check on the execution
+next. After it, the job of the next step is submitted. If the process dies between the two, or a job ends without moving
+the execution, the watch (watch.py) continues from there.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from jobtable.systems.albums.entities import (
     ValidationTask,
     token_digest,
 )
-from jobtable.systems.albums.moves import DELIVER_WITHIN, LOOK_AGAIN, Move, Question
+from jobtable.systems.albums.moves import DELIVER_WITHIN, LOOK_AGAIN, AskedTask, Move
 from jobtable.systems.albums.service import AlbumWorkflows, random_token
 
 _LOG = logging.getLogger(__name__)
 QUEUE = "albums"
 JOB_TYPE = "album-execution"
 UPLOADS = "uploads"
-"""The objects of executions stand under this prefix."""
+"""The prefix of the objects of executions."""
 RUN_STEPS = "jobtable.systems.albums.runner:run_steps"
 _IDS = uuid.UUID("3b9d6bcd-bbfd-5b2d-9b5d-ab8dfbbd4bed")
 """The namespace of the ids of step jobs."""
 
 
 class Executions:
-    """Executions of all workflows on one job engine. Any thread of any process may use it."""
+    """Executions of all workflows on one job engine. Safe to use from any thread and process."""
 
     def __init__(self, jobs: Jobs, *, make_token: Callable[[], str] = random_token) -> None:
         self._jobs = jobs
@@ -68,10 +68,10 @@ class Executions:
     def start(
         self, definition: str, image: bytes, name: str, *, execution_id: str | None = None, user: str = "local"
     ) -> Execution:
-        """Keep the image and submit the first step of the definition `module:NAME`.
+        """Store the image and submit the first step of the definition `module:NAME`.
 
-        The same call with the same execution_id finds the execution, or finishes a start that was interrupted;
-        AlreadyExistsError if that was started with another definition or image.
+        Repeating the call with the same execution_id finds the execution or completes an interrupted start;
+        AlreadyExistsError if it was started with another definition or image.
         """
         declared = load_definition(definition)
         execution_id = execution_id or str(uuid.uuid4())
@@ -80,16 +80,16 @@ class Executions:
             self._refuse_another_start(there, definition, name, image)
             return self.submit_step(there, definition, user=user)
         self._refuse_taken_id(execution_id)
-        # Two starts with one id at once must not put their images in each other's place: the second one is refused.
+        # With the digest in its key, two concurrent starts with one id cannot overwrite each other's image.
         image_key = object_key(UPLOADS, execution_id, hashlib.sha256(image).hexdigest()[:16], name)
         execution = _new_execution(declared, execution_id, image_key, self._jobs.clock.now())
-        first = self._job_of_step(declared, execution, definition, user)  # what is refused here has stored nothing
+        first = self._job_of_step(declared, execution, definition, user)  # if it is refused, nothing is stored yet
         self._jobs.objects.put(image_key, image)
         try:
             with self._jobs.store.transaction() as tx:
                 tx.add(execution)
                 tx.add(_new_watch(declared, execution, definition, wall_time(self._jobs.clock) + LOOK_AGAIN))
-        except TransactionFailedError:  # another start with this id came first: it may have been another one
+        except TransactionFailedError:  # a concurrent start with this id came first
             return self.start(definition, image, name, execution_id=execution_id, user=user)
         self._submit(first, execution_id)
         return execution
@@ -101,38 +101,38 @@ class Executions:
         is_same_name = key_parts(there.image_s3_key)[-1] == name
         if started_with != definition or not is_same_name or self._jobs.objects.get(there.image_s3_key) != image:
             raise AlreadyExistsError(
-                f"execution {there.execution_id} was started before with another definition or image: give another id"
+                f"execution {there.execution_id} was started with another definition or image; choose another id"
             )
 
     def _refuse_taken_id(self, execution_id: str) -> None:
         taken = self._jobs.store.find(Job.key(job_id=execution_id))
         if taken is not None and not is_step_job(taken):
-            raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
+            raise ConflictError(f"job {execution_id} already exists and is not an execution; choose another id")
         if self._jobs.store.find(ValidationTask.key(task_id=execution_id)) is not None:
-            raise ConflictError(f"{execution_id} is the id of a task, which an execution cannot have: give another id")
+            raise ConflictError(f"{execution_id} is already the id of a task; choose another id")
 
     def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
-        """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.
+        """Submit the job of an execution's current step, if a worker runs it. Repeating the call changes nothing.
 
-        Gives the execution as it is then: FAILED if the first job, the root of the others, is not there any more, or
-        if someone has ended it with all of them.
+        Return the execution, which fails if its first job, the root of the others, was deleted or ended with all of
+        them.
         """
         if execution.status is not ExecutionStatus.RUNNING:
             return execution
         declared = load_definition(definition)
         if self.lacks_root(declared, execution):
-            return self.fail(execution, f"job {execution.execution_id} is gone, which was the root of its jobs")
+            return self.fail(execution, f"job {execution.execution_id}, the root of its jobs, no longer exists")
         try:
             self._submit(self._job_of_step(declared, execution, definition, user), execution.execution_id)
         except JobStateError:
             root = self._first_job(execution.execution_id)
             if root is None or root.tree_status is None:
                 raise
-            return self.fail(execution, f"job {root.job_id} was {root.tree_status} with all jobs under it")
+            return self.fail(execution, f"job {root.job_id} was {root.tree_status} with all its descendants")
         return execution
 
     def _submit(self, job: NewJob, execution_id: str) -> None:
-        """Submit a job of an execution; ConflictError if that is deleted at the same time, and the job with it."""
+        """Submit a job of an execution; ConflictError if the execution is deleted meanwhile, and the job with it."""
         submit_for(
             self._jobs,
             [job],
@@ -142,12 +142,12 @@ class Executions:
         )
 
     def _is_going(self, execution_id: str) -> bool:
-        """Whether an execution is gone, or somebody deletes it."""
+        """Return whether an execution is deleted or being deleted."""
         execution = self._jobs.store.find(Execution.key(execution_id=execution_id))
         return execution is None or execution.deleted_at is not None
 
     def lacks_root(self, declared: WorkflowDefinition, execution: Execution) -> bool:
-        """Whether the first job, which was there before the step at which the execution stands, is gone."""
+        """Return whether the first job of an execution, which precedes the current step, no longer exists."""
         job_id = step_job_id(declared, execution, declared.step(execution.current_step))
         return job_id != execution.execution_id and self._first_job(execution.execution_id) is None
 
@@ -172,9 +172,9 @@ class Executions:
     # --- moving -----------------------------------------------------------------------------------------------------
 
     def advance(self, execution: Execution, definition: str, seconds: float, lease: Lease) -> Execution:
-        """Say that the current step of an execution is done, after this many seconds, and let it go on.
+        """Complete the current step of an execution, which took this many seconds, and move on.
 
-        ConflictError if it stands elsewhere, or its job is not held any more.
+        ConflictError if the execution has moved, or the lease of its job is lost.
         """
         declared = load_definition(definition)
         step = declared.step(execution.current_step)
@@ -184,7 +184,7 @@ class Executions:
         return self.go_on(move, execution, declared.after(step.name), Execution.estimated_cost.set(cost))
 
     def go_on(self, move: Move, execution: Execution, step: AnyStep | None, *updates: Update) -> Execution:
-        """Do a move to a step, and hand out the token if a person is asked there."""
+        """Move to a step, and send the token if a person is asked there."""
         albums = self.records.list_albums(execution.execution_id) if isinstance(step, HumanStep) else []
         question = move.go_on(step, *updates, albums=albums, token=self._make_token())
         move.commit()
@@ -192,9 +192,9 @@ class Executions:
         return self.records.get_execution(execution.execution_id)
 
     def deliver_again(self, execution: Execution, task: ValidationTask, watch: ExecutionWatch) -> None:
-        """Send a question that may never have been sent: with a new token, because the first one is not kept.
+        """Send a question that may not have been sent, with a new token, because the first one is not stored.
 
-        Of several who do so at once one sends it; the others get ConflictError.
+        Of several concurrent calls one sends it; the others raise ConflictError.
         """
         step = load_definition(watch.definition).step(execution.current_step)
         if not isinstance(step, HumanStep) or step.deliver is None:  # the definition was changed
@@ -208,16 +208,16 @@ class Executions:
                 when=ValidationTask.status == TaskStatus.PENDING,
             )
             tx.update(watch, ExecutionWatch.due_at.set(due_at), when=ExecutionWatch.due_at == watch.due_at)
-        self._deliver(Question(task, token, step.deliver))
+        self._deliver(AskedTask(task, token, step.deliver))
 
-    def _deliver(self, question: Question | None) -> None:
-        """Send a question, if there is one to be sent. If that fails it is noted at the task: the execution waits."""
+    def _deliver(self, question: AskedTask | None) -> None:
+        """Send a question, if there is one to send. A failure is recorded in the task; the execution waits."""
         if question is None or question.sender is None:
             return
         task = question.task
         try:
             load_sender(question.sender)(task, question.token)
-        except Exception as error:  # whatever the function of somebody else raises
+        except Exception as error:  # anything that a user's function may raise
             problem = f"{question.sender} failed: {kind_and_text(error)}"[:1000]
             _LOG.warning("task %s was not delivered: %s", task.task_id, problem, exc_info=True)
             self._jobs.store.update(
@@ -226,8 +226,8 @@ class Executions:
         self._wait_for(task)
 
     def _wait_for(self, task: ValidationTask) -> None:
-        """Let nobody look at an execution before the time of its task is over."""
-        # The answer may be there already; then the watch looks at the next step instead.
+        """Make the watch check on an execution only when its task expires."""
+        # It may have been answered already; then the watch is about the next step.
         with contextlib.suppress(TransactionFailedError), self._jobs.store.transaction() as tx:
             tx.check(Execution.key(execution_id=task.execution_id), Execution.status == ExecutionStatus.WAITING)
             tx.update(
@@ -237,13 +237,13 @@ class Executions:
             )
 
     def retry(self, execution_id: str) -> Execution:
-        """Let an execution that failed go on from the step where it did, as a new attempt; ConflictError if it did not.
+        """Continue a failed execution at the step that failed, as a new attempt; ConflictError if it has not failed.
 
-        What the steps before it have left behind is kept. If nobody answered in time, the question is asked again.
+        The results of earlier steps are kept. If nobody answered in time, the question is asked again.
         """
         execution = self.records.get_execution(execution_id)
         if execution.status is not ExecutionStatus.FAILED:
-            raise ConflictError(f"execution {execution_id} is {execution.status}: only one that failed can be retried")
+            raise ConflictError(f"execution {execution_id} is {execution.status}; only a failed one can be retried")
         _refuse_deleted(execution)
         definition = self._definition_of(execution_id)
         step = load_definition(definition).step(execution.current_step)
@@ -260,7 +260,7 @@ class Executions:
         return self.submit_step(self.records.get_execution(execution_id), definition)
 
     def fail(self, execution: Execution, reason: str, lease: Lease | None = None) -> Execution:
-        """End an execution that cannot go on from where it stands; ConflictError if the lease is not held."""
+        """Fail an execution; ConflictError if it has moved, or the lease is lost."""
         move = Move(self._jobs.store, self._jobs.clock, execution)
         if lease is not None:
             check_lease(move.tx, lease)
@@ -268,17 +268,17 @@ class Executions:
         move.commit()
         return self.records.get_execution(execution.execution_id)
 
-    # --- looking ----------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------------------
 
     def get_watch(self, execution_id: str) -> ExecutionWatch:
-        """The watch over an execution that has not ended, or NotFoundError."""
+        """Return the watch over an execution that has not ended, or raise NotFoundError."""
         watch = self._jobs.store.find(ExecutionWatch.key(execution_id=execution_id))
         if watch is None:
-            raise NotFoundError(f"execution {execution_id} has ended, or is not run by the job engine")
+            raise NotFoundError(f"execution {execution_id} has ended or is not run by the job engine")
         return watch
 
     def get_definition(self, execution_id: str) -> WorkflowDefinition:
-        """The definition by which an execution goes or went, or NotFoundError."""
+        """Return the definition of an execution, or raise NotFoundError."""
         return load_definition(self._definition_of(execution_id))
 
     def _definition_of(self, execution_id: str) -> str:
@@ -288,18 +288,18 @@ class Executions:
         return str(first.definition.params["definition"])
 
     def _first_job(self, execution_id: str) -> Job | None:
-        """The job of the first step, which is the root of the others; another job may have the id by chance."""
+        """Return the job of the first step, which is the root of the others, unless another job has its id."""
         job = self._jobs.store.find(Job.key(job_id=execution_id))
         return job if job is not None and is_step_job(job) else None
 
     def _tasks_of(self, execution: Execution) -> list[ValidationTask]:
-        """The tasks of an execution: those that it names, and those that only an index knows."""
+        """Return the tasks of an execution: those that it names, and those that only an index lists."""
         named = self._jobs.store.batch_get(ValidationTask.key(task_id=each) for each in execution.task_ids or [])
         listed = self.records.list_execution_tasks(execution.workflow_type, execution.execution_id)
         return list({task.task_id: task for task in (*listed, *named) if task is not None}.values())
 
     def find_answer(self, execution_id: str) -> ValidationTask | None:
-        """The task that was asked last, if a person has answered it, for the steps behind it; else None."""
+        """Return the latest task, for the steps after it, if a person has answered it."""
         watch = self.get_watch(execution_id)
         if watch.task_id is None:
             return None
@@ -309,10 +309,10 @@ class Executions:
     # --- deleting ---------------------------------------------------------------------------------------------------
 
     def delete(self, execution_id: str, *, stop: bool = False, by: str = "local") -> int:
-        """Remove an execution with its albums, tasks, image and jobs; gives the number of items.
+        """Delete an execution with its albums, tasks, image and jobs, and return the number of items.
 
-        Refused while it has not ended, unless it is to be stopped first. If it is interrupted, the same call again
-        finishes it: the execution itself goes last.
+        ConflictError if it has not ended, unless `stop` is set. The execution itself is deleted last, so repeating the
+        call completes an interrupted deletion.
         """
         execution = self._marked_deleted(execution_id, stop=stop, by=by)
         removed = self._delete_jobs(execution, by)
@@ -324,7 +324,7 @@ class Executions:
         return removed + store.delete(Execution.key(execution_id=execution_id))
 
     def _marked_deleted(self, execution_id: str, *, stop: bool, by: str) -> Execution:
-        """Let nothing begin in an execution any more, which has ended or is to be stopped; gives it as it is then."""
+        """Mark an execution that has ended, or is stopped now, as deleted: nothing starts in it after that."""
         store = self._jobs.store
 
         def mark(execution: Execution) -> Execution:
@@ -333,11 +333,11 @@ class Executions:
             if execution.status not in (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED):
                 if not stop:
                     raise ConflictError(
-                        f"execution {execution_id} is {execution.status}: it must end first, or be stopped"
+                        f"execution {execution_id} is {execution.status}; stop it or wait until it has ended"
                     )
                 try:
                     execution = self.fail(execution, f"stopped by {by}")
-                except ConflictError as error:  # it has just moved on
+                except ConflictError as error:  # it moved meanwhile
                     raise TryAgain from error
             return store.update(
                 Execution.key(execution_id=execution_id),
@@ -349,20 +349,20 @@ class Executions:
         return store.retrying(get, mark, f"delete execution {execution_id}")
 
     def _delete_jobs(self, execution: Execution, by: str) -> int:
-        """Remove the jobs of an execution that has ended: what waits is cancelled, what runs is asked to stop."""
+        """Delete the jobs of an execution that has ended: cancel those that wait, stop those that run."""
         execution_id = execution.execution_id
         if self._first_job(execution_id) is None:
             return 0
         return self._delete_job(execution_id, execution_id, by)
 
     def _delete_job(self, job_id: str, execution_id: str, by: str) -> int:
-        with contextlib.suppress(JobStateError):  # it has ended already
+        with contextlib.suppress(JobStateError):  # it has already ended
             self._jobs.cancel(job_id, by=by)
         await_workers(self._jobs, self._jobs.list_tree(job_id), f"delete execution {execution_id}")
         return self._jobs.delete_for_system(job_id)
 
     def is_referenced(self, key: str) -> bool:
-        """Whether an object belongs to an execution that is there: what a sweep for orphans asks."""
+        """Return whether an object belongs to an existing execution; otherwise it is an orphan."""
         parts = key_parts(key)
         if len(parts) < 3 or parts[0] != UPLOADS:
             return False
@@ -394,16 +394,16 @@ def _new_watch(declared: WorkflowDefinition, execution: Execution, definition: s
 
 def _refuse_deleted(execution: Execution) -> None:
     if execution.deleted_at is not None:
-        raise ConflictError(f"execution {execution.execution_id} is being deleted: delete it again, to the end")
+        raise ConflictError(f"execution {execution.execution_id} is being deleted; repeat the deletion to complete it")
 
 
 def is_step_job(job: Job) -> bool:
-    """Whether a job runs steps of an execution; another one may have an execution's id."""
+    """Return whether a job runs steps of an execution; another job may have an execution's id."""
     return job.definition.task == RUN_STEPS
 
 
 def step_job_id(declared: WorkflowDefinition, execution: Execution, step: AnyStep) -> str:
-    """The id of the job that begins with a step; the first one has the execution's, and is the root of the others."""
+    """Return the id of the job that starts with a step. The first one has the execution's and is the root."""
     if step == declared.steps[0] and execution.attempt is None:
         return execution.execution_id
     again = "" if execution.attempt is None else f"\n{execution.attempt}"

@@ -13,26 +13,24 @@ from jobtable.systems.albums.service import AlbumWorkflows, MetricsComparison
 
 _LAST_INSTANT = timedelta(days=1) - timedelta(microseconds=1)
 _LAST_SECOND = timedelta(days=1) - timedelta(seconds=1)
-"""Both count from the beginning of a day: what follows the last day of the calendar has no name."""
+"""Both count from the start of a day, because no day follows the last one of the calendar."""
 
 
 def compute_metrics(store: Store, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:
-    """Count the executions of a workflow type that were created on a day (UTC), and store what they come to.
+    """Compute and store the metrics of the executions of a workflow type that were created on a day (UTC).
 
-    Computed again, it takes the place of what was stored; from the same executions it gives the same item.
+    Computing them again replaces the stored item; the same executions result in the same item.
     """
-    metrics = count_executions(store, day, workflow_type)
-    AlbumWorkflows(store).put_metrics(metrics)
-    return metrics
+    return AlbumWorkflows(store).put_metrics(count_executions(store, day, workflow_type))
 
 
 def count_executions(store: Store, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:
-    """What the executions of a workflow type that were created on a day (UTC) come to, as they are now."""
+    """Compute the metrics of the executions of a workflow type that were created on a day (UTC)."""
     return _summed(day, workflow_type, chain.from_iterable(_by_status(store, day, workflow_type)))
 
 
 def count_if_few(store: Store, day: date, workflow_type: WorkflowType, *, most: int) -> WorkflowMetrics | None:
-    """The same, or None if there are more than that: it is not worth so many reads."""
+    """Compute the metrics, or return None if there are more than `most` executions to read."""
     some = list(chain.from_iterable(found.take(most + 1) for found in _by_status(store, day, workflow_type)))
     return None if len(some) > most else _summed(day, workflow_type, some)
 
@@ -45,7 +43,7 @@ def _by_status(store: Store, day: date, workflow_type: WorkflowType) -> Iterator
 
 
 def _summed(day: date, workflow_type: WorkflowType, executions: Iterable[Execution]) -> WorkflowMetrics:
-    # By its id: one that moves on while they are listed, or that a late index shows twice, is still one.
+    # By id, because an execution that moves on while they are listed may appear twice.
     found: dict[str, tuple[ExecutionStatus, int | None, float | None]] = {}
     for execution in executions:
         found[execution.execution_id] = (execution.status, execution.duration_ms, execution.estimated_cost)
@@ -68,7 +66,7 @@ def _summed(day: date, workflow_type: WorkflowType, executions: Iterable[Executi
 
 
 def count_and_compare(store: Store, day: date) -> MetricsComparison:
-    """What the executions of a day come to for both workflow types, side by side; nothing is stored."""
+    """Compute the metrics of both workflow types for a day without storing them."""
     return MetricsComparison(
         step_functions=count_executions(store, day, WorkflowType.STEP_FUNCTIONS),
         durable_functions=count_executions(store, day, WorkflowType.DURABLE_FUNCTIONS),
@@ -76,7 +74,7 @@ def count_and_compare(store: Store, day: date) -> MetricsComparison:
 
 
 def compute_and_compare(store: Store, day: date) -> MetricsComparison:
-    """The metrics of both workflow types for a day, computed anew, side by side."""
+    """Compute and store the metrics of both workflow types for a day."""
     for workflow_type in WorkflowType:
         compute_metrics(store, day, workflow_type)
     return AlbumWorkflows(store).compare_metrics(day)

@@ -1,4 +1,4 @@
-"""The moves of executions: from step to step, to a person and back, to their end."""
+"""The moves of executions: from step to step, to a person and back, to the end."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from jobtable.systems.albums.entities import (
 )
 
 LOOK_AGAIN = timedelta(seconds=10)
-"""An execution that runs is looked at this often, whether its job is well."""
+"""How often the watch checks on the job of a running execution."""
 DELIVER_WITHIN = timedelta(minutes=1)
-"""A question that was not sent by then is sent by the watch: the process that was to do so has died."""
+"""The watch sends a question that was not sent by then, because the process that should send it has died."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True)
-class Question:
-    """A task that a move has made, and the token that answers it. Nobody sees the token again."""
+class AskedTask:
+    """A new task and the token that answers it, which is not stored."""
 
     task: ValidationTask
     token: str
     sender: str | None
-    """`module:function` that sends both to whoever answers; None if a person finds the task without it."""
+    """`module:function` that sends both to a person; None if a person finds the task without it."""
 
 
 class Move:
     """One move of an execution, in one transaction with the watch over it.
 
-    It happens only if the execution still stands where it was seen. More actions may be added to `tx`.
+    It fails if the execution has moved since it was read. More actions may be added to `tx`.
     """
 
     def __init__(self, store: Store, clock: Clock, execution: Execution) -> None:
         self.tx = store.transaction()
         self.now = clock.now()
         self._wall = wall_time(clock)
-        """What is due is counted from here: others look for it by their own wall clocks."""
+        """The base of due times, because others compare them with their own wall clocks."""
         self._execution = execution
         self._watch = ExecutionWatch.key(execution_id=execution.execution_id)
 
-    def go_on(self, step: AnyStep | None, *updates: Update, albums: list[Album], token: str) -> Question | None:
-        """Enter a step; None ends the execution. Where a person is asked about the albums, it gives the question.
+    def go_on(self, step: AnyStep | None, *updates: Update, albums: list[Album], token: str) -> AskedTask | None:
+        """Enter a step, or complete the execution if there is none. Return the question if a person is asked.
 
-        ValueRefusedError if there are more of them than an answer has room for.
+        ValueRefusedError if there are more albums than an answer can hold.
         """
         if step is None:
             self.end(ExecutionStatus.COMPLETED, *updates)
@@ -75,7 +75,7 @@ class Move:
         self.tx.update(self._watch, *watched)
         return None
 
-    def _ask(self, step: HumanStep, albums: list[Album], token: str, updates: tuple[Update, ...]) -> Question:
+    def _ask(self, step: HumanStep, albums: list[Album], token: str, updates: tuple[Update, ...]) -> AskedTask:
         execution = self._execution
         task = ValidationTask(
             task_id=str(uuid.uuid4()),
@@ -91,16 +91,16 @@ class Move:
         self.tx.add(task)
         asked = Execution.task_ids.set([*(execution.task_ids or []), task.task_id])
         self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), asked, *updates)
-        return Question(task, token, step.deliver)
+        return AskedTask(task, token, step.deliver)
 
     def _due(self, step: HumanStep, task: ValidationTask) -> datetime:
-        """When to look at a task: when its time is over, or earlier if it is not known to be delivered by then."""
+        """Return when to check on a task: when it expires or, if it must be sent, when that should be done."""
         return task.expires_at if step.deliver is None else min(task.expires_at, self._wall + DELIVER_WITHIN)
 
     def retry(
         self, step: AnyStep, definition: str, last_task_id: str | None, *, albums: list[Album], token: str
-    ) -> Question | None:
-        """Begin the next attempt of an execution that failed, at the step where it did; a person is asked again."""
+    ) -> AskedTask | None:
+        """Start the next attempt of a failed execution at the step that failed; a person is asked again."""
         seen = self._execution
         updates = (
             Execution.attempt.set((seen.attempt or 1) + 1),
@@ -145,35 +145,27 @@ class Move:
         self.tx.update(Execution.key(execution_id=seen.execution_id), *changes, when=here)
 
     def commit(self) -> None:
-        """Do it, or raise ConflictError and do nothing."""
+        """Make the move, or raise ConflictError and change nothing."""
         try:
             self.tx.commit()
         except TransactionFailedError as error:
             seen = self._execution
             raise ConflictError(
-                f"execution {seen.execution_id} is not {seen.status} at step {seen.current_step} any more: {error}"
+                f"execution {seen.execution_id} is no longer {seen.status} at step {seen.current_step}: {error}"
             ) from error
 
 
 def _refuse_unanswerable(task: ValidationTask) -> None:
-    """Raise ValueRefusedError for a question that could not be answered: it and its answer are one item."""
+    """Raise ValueRefusedError if the question and its answer do not fit into one item."""
     try:
         requests.put(task.replace(validated_data=task.albums), None)
     except ValueRefusedError as error:
         raise ValueRefusedError(
-            f"execution {task.execution_id} has {len(task.albums):,} albums, more than a person can be asked about at "
-            f"once: spread them over several executions ({error})"
+            f"execution {task.execution_id} has {len(task.albums):,} albums, too many for one question; "
+            f"split them into several executions ({error})"
         ) from error
 
 
 def as_data(album: Album) -> AlbumData:
-    """What a person is shown of an album."""
-    return AlbumData(
-        album_index=album.album_index,
-        album_name=album.album_name,
-        artist=album.artist,
-        year=album.year,
-        year_validated=album.year_validated,
-        price_estimate=album.price_estimate,
-        price_confidence=album.price_confidence,
-    )
+    """Return the data of an album that a person sees."""
+    return AlbumData(**{name: getattr(album, name) for name in AlbumData.model_fields})

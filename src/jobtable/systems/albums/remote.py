@@ -1,4 +1,4 @@
-"""Album executions of a server: read as here, changed by its REST API."""
+"""The album executions of a server: read through its store, changed through its REST API."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from jobtable.remote.server import Server, path_of
 from jobtable.systems.albums.answers import Answers, with_field_names
 from jobtable.systems.albums.entities import Execution
 from jobtable.systems.albums.executions import Executions
-from jobtable.systems.albums.watch import Sweep, Watch
+from jobtable.systems.albums.watch import Watch, WatchReport
 
 
 class ServerExecutions(Executions):
-    """Executions that a server's workers run. In whose name they are, the token says."""
+    """Executions that a server's workers run, owned by the user of the token."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(jobs)
@@ -23,7 +23,7 @@ class ServerExecutions(Executions):
     def start(
         self, definition: str, image: bytes, name: str, *, execution_id: str | None = None, user: str = "local"
     ) -> Execution:
-        """Upload the image and let the first step of the definition, which the server knows, be submitted."""
+        """Upload the image and submit the first step of the definition, which the server must be able to import."""
         body = {
             "definition": definition,
             "image": base64.b64encode(image).decode(),
@@ -33,43 +33,43 @@ class ServerExecutions(Executions):
         return Execution.model_validate(self._server.create("/execution-runs", body))
 
     def retry(self, execution_id: str) -> Execution:
-        """Let an execution that failed go on from the step where it did."""
+        """Continue a failed execution at the step that failed."""
         return Execution.model_validate(self._server.write("POST", path_of("executions", execution_id, "retry")))
 
     def delete(self, execution_id: str, *, stop: bool = False, by: str = "local") -> int:
-        """Remove an execution with its albums, tasks, image and jobs; gives the number of items."""
+        """Delete an execution with its albums, tasks, image and jobs, and return the number of items."""
         return int(self._server.write("DELETE", path_of("executions", execution_id), query={"stop": stop})["count"])
 
 
 class ServerAnswers(Answers):
-    """What people answer, through a server."""
+    """Answers tasks through a server."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(jobs)
         self._server = server
 
     def complete(self, task_id: str, token: str, answered: Any) -> Execution:
-        """Answer a task, and let its execution go on."""
+        """Answer a task and continue its execution."""
         return self._complete_there(task_id, {"albums": with_field_names(answered), "token": token})
 
     def complete_by_right(self, task_id: str, answered: Any) -> Execution:
-        """Answer a task without its token, as whoever may write to the server."""
+        """Answer a task without its token, as a caller who may write to the server."""
         return self._complete_there(task_id, {"albums": with_field_names(answered)})
 
     def _complete_there(self, task_id: str, body: dict[str, Any]) -> Execution:
         return Execution.model_validate(self._server.write("POST", path_of("tasks", task_id, "complete"), body))
 
     def renew_token(self, task_id: str) -> str:
-        """A new token for a task that waits."""
+        """Return a new token for a pending task."""
         return str(self._server.write("POST", path_of("tasks", task_id, "token"))["token"])
 
 
 class ServerWatch(Watch):
-    """The watch over the executions of a server, which keeps it itself."""
+    """The watch over the executions of a server, which runs it itself."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(jobs)
 
-    def expire_due(self) -> Sweep:
-        """Nothing is due here."""
-        return Sweep()
+    def expire_due(self) -> WatchReport:
+        """Do nothing, because the server does it."""
+        return WatchReport()

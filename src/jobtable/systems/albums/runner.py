@@ -1,4 +1,4 @@
-"""What the jobs of an execution do: run its steps, as many as the workflow type gives to one job."""
+"""The task of an execution's jobs: runs as many steps as the workflow type assigns to one job."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @task
 def run_steps(job: JobContext, execution_id: str, step: str, definition: str, attempt: int = 1) -> dict[str, Any]:
-    """Run the steps from this one on that belong to this job; gives what each returned.
+    """Run the steps of this job, starting with this one, and return what each returned.
 
-    A job that begins anew leaves out the steps that the execution has behind it, and all of a later attempt.
+    A job that is retried skips the steps that are done, and all steps of a later attempt.
     """
     declared = load_definition(definition)
     executions = Executions(job.jobs)
@@ -28,11 +28,11 @@ def run_steps(job: JobContext, execution_id: str, step: str, definition: str, at
     for each in declared.segment(step):
         if not _is_at(execution, each.name, attempt):
             continue
-        job.info(f"step {each.name} begins")
+        job.info(f"step {each.name} starts")
         began = job.jobs.clock.monotonic()
         try:
             returned[each.name] = resolve(each.task).call(job, {"execution_id": execution_id})
-        except (TaskError, ValueRefusedError) as error:  # what was refused once is refused again
+        except (TaskError, ValueRefusedError) as error:  # a retry would be refused again
             _fail(job, executions, execution, error)
             raise TaskError(f"step {each.name}: {error}") from error
         except Exception as error:
@@ -41,12 +41,12 @@ def run_steps(job: JobContext, execution_id: str, step: str, definition: str, at
             raise
         try:
             execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began, job.lease)
-        except ConflictError as error:  # stopped, or moved on by another process: it is not this job's any more
-            job.warning(f"step {each.name} is done, but nobody waits for it: {error}")
+        except ConflictError as error:  # stopped, or moved on by another process
+            job.warning(f"step {each.name} is done, but its execution has moved on: {error}")
             return returned
         except ValueRefusedError as error:
             _fail(job, executions, execution, error)
-            raise TaskError(f"behind step {each.name}: {error}") from error
+            raise TaskError(f"after step {each.name}: {error}") from error
     executions.submit_step(execution, definition)
     return returned
 
@@ -57,6 +57,6 @@ def _is_at(execution: Execution, step: str, attempt: int) -> bool:
 
 
 def _fail(job: JobContext, executions: Executions, seen: Execution, error: Exception) -> None:
-    """End the execution, unless it has moved on or another worker has the job: then it is not this one's any more."""
+    """Fail the execution, unless it has moved on or another worker holds the job."""
     with contextlib.suppress(ConflictError):
         executions.fail(seen, f"step {seen.current_step} failed: {kind_and_text(error)}", job.lease)

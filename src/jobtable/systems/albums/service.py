@@ -1,4 +1,4 @@
-"""The verbs of album workflows: executions, the albums they find, tasks for people, and daily metrics."""
+"""The records of album workflows: executions, their albums, tasks for people, and daily metrics."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from jobtable.systems.albums.entities import (
 )
 
 Span = tuple[datetime, datetime]
-"""From one instant to another, both included."""
+"""A time span, both ends included."""
 
 
 @dataclass(frozen=True)
 class ExecutionWithAlbums:
-    """An execution, and its albums by their index."""
+    """An execution, and its albums by index."""
 
     execution: Execution
     albums: list[Album]
@@ -40,19 +40,19 @@ class ExecutionWithAlbums:
 
 @dataclass(frozen=True)
 class MetricsComparison:
-    """The metrics of both workflow types for one day, side by side; None where a type has none."""
+    """The metrics of both workflow types for one day; None if a type has none."""
 
     step_functions: WorkflowMetrics | None
     durable_functions: WorkflowMetrics | None
 
 
 def random_token() -> str:
-    """A token that nobody guesses: 256 random bits."""
+    """Return a token of 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
 class AlbumWorkflows:
-    """Executions of both workflow types and what belongs to them, in one store."""
+    """Stores and reads executions of both workflow types, with their albums, tasks and metrics."""
 
     def __init__(self, store: Store, *, make_token: Callable[[], str] = random_token) -> None:
         self._store = store
@@ -60,7 +60,7 @@ class AlbumWorkflows:
 
     @classmethod
     def of(cls, jobs: Jobs) -> Self:
-        """Make it over the store of the jobs."""
+        """Make the service on the store of the jobs."""
         return cls(jobs.store)
 
     # --- executions -------------------------------------------------------------------------------------------------
@@ -71,12 +71,12 @@ class AlbumWorkflows:
 
     @access_pattern("Get execution by ID")
     def get_execution(self, execution_id: str) -> Execution:
-        """The execution, or NotFoundError."""
+        """Return an execution, or raise NotFoundError."""
         return self._store.get(Execution.key(execution_id=execution_id))
 
-    @access_pattern("Get Execution with Albums")
+    @access_pattern("Get execution with albums")
     def get_execution_with_albums(self, execution_id: str) -> ExecutionWithAlbums:
-        """The execution with its albums, by one query, or NotFoundError."""
+        """Return an execution with its albums, with one query, or raise NotFoundError."""
         execution: Execution | None = None
         albums: list[Album] = []
         for item in self._store.collection(Execution.key(execution_id=execution_id)):
@@ -90,12 +90,12 @@ class AlbumWorkflows:
 
     @access_pattern("List all executions by workflow type", index="GSI1")
     def list_executions(self, workflow_type: WorkflowType) -> Query[Execution]:
-        """All executions of a workflow type, by status and then by creation."""
+        """List the executions of a workflow type, by status and then by creation."""
         return self._store.query(Execution.by_status(workflow_type=workflow_type))
 
     @access_pattern("List running executions", index="GSI1")
     def list_running_executions(self, workflow_type: WorkflowType) -> Query[Execution]:
-        """The executions of a workflow type that run, oldest first."""
+        """List the running executions of a workflow type, oldest first."""
         return self.list_executions_by_status(workflow_type, ExecutionStatus.RUNNING)
 
     @access_pattern("List executions by date range", index="GSI1")
@@ -107,69 +107,70 @@ class AlbumWorkflows:
         created: Span | None = None,
         newest_first: bool = False,
     ) -> Query[Execution]:
-        """The executions of a workflow type with a status, of a span of time where one is given, oldest first."""
+        """List the executions of a workflow type with a status, oldest first, optionally within a time span."""
         selected = Execution.by_status(workflow_type=workflow_type, status=status)
         return self._store.query(selected, between=created, newest_first=newest_first)
 
     def list_newest_executions(
         self, workflow_type: WorkflowType | None = None, status: ExecutionStatus | None = None, *, limit: int
     ) -> list[Execution]:
-        """The newest executions of one workflow type and status, or of any; each once, also if it ends meanwhile."""
+        """List the newest executions, optionally of one workflow type or status."""
         types = list(WorkflowType) if workflow_type is None else [workflow_type]
         statuses = list(ExecutionStatus) if status is None else [status]
         keys = [Execution.by_status(workflow_type=t, status=s) for t in types for s in statuses]
         found = [each for key in keys for each in self._store.query(key, newest_first=True, limit=limit)]
+        # By id, because an execution may move to another status meanwhile.
         once = {execution.execution_id: execution for execution in found}.values()
         return sorted(once, key=lambda execution: execution.created_at, reverse=True)[:limit]
 
     @access_pattern("Query specific workflow execution", index="GSI2")
     def list_execution_items(self, workflow_type: WorkflowType, execution_id: str) -> Query[Entity]:
-        """Everything of an execution, each as what it is: albums by index, the execution, tasks."""
+        """List everything of an execution: albums by index, the execution, tasks."""
         return self._store.collection(Execution.by_execution(workflow_type=workflow_type, execution_id=execution_id))
 
     # --- albums -----------------------------------------------------------------------------------------------------
 
     def put_albums(self, albums: Iterable[Album]) -> int:
-        """Store albums, each on its own; gives their number."""
+        """Store albums, each on its own, and return their number."""
         return self._store.batch_put(albums)
 
     @access_pattern("Get specific album")
     def get_album(self, execution_id: str, album_index: int) -> Album:
-        """One album of an execution, or NotFoundError."""
+        """Return an album of an execution, or raise NotFoundError."""
         return self._store.get(Album.key(execution_id=execution_id, album_index=album_index))
 
     @access_pattern("List all albums for execution")
     def list_albums(self, execution_id: str) -> list[Album]:
-        """The albums of an execution by their index, as they are now."""
+        """List the current albums of an execution by index."""
         return _by_index(self._store.query(Album.key(execution_id=execution_id)))
 
     @access_pattern("Query albums by workflow type", index="GSI2")
     def list_workflow_albums(self, workflow_type: WorkflowType, execution_id: str) -> Query[Album]:
-        """The albums of an execution by their index, streamed from the index."""
+        """List the albums of an execution by index, from the secondary index."""
         return self._store.query(Album.by_execution(workflow_type=workflow_type, execution_id=execution_id))
 
     @access_pattern("Query specific album by workflow", index="GSI2")
     def find_workflow_album(self, workflow_type: WorkflowType, execution_id: str, album_index: int) -> Album | None:
-        """One album of an execution of this workflow type, or None."""
+        """Return an album of an execution of a workflow type, or None."""
         selection = Album.by_execution(workflow_type=workflow_type, execution_id=execution_id, sort_value=album_index)
         return self._store.query(selection).first()
 
     # --- tasks ------------------------------------------------------------------------------------------------------
 
     def create_task(self, task: ValidationTask) -> str:
-        """Store a new task with a fresh token, and give the token: it is shown this once, only its digest is kept."""
+        """Store a new task and return its token, of which only a digest is stored."""
         token = self._make_token()
         self._store.add(task.replace(token_sha256=token_digest(token)))
         return token
 
     @access_pattern("Get task by ID")
     def get_task(self, task_id: str) -> ValidationTask:
-        """The task, or NotFoundError."""
+        """Return a task, or raise NotFoundError."""
         return self._store.get(ValidationTask.key(task_id=task_id))
 
     @access_pattern("List pending tasks", index="GSI1")
     def list_pending_tasks(self, *, limit: int | None = None) -> Iterator[ValidationTask]:
-        """The tasks of any workflow type that wait for an answer, oldest first; at most `limit`."""
+        """List the tasks of both workflow types that wait for an answer, oldest first; at most `limit`."""
         return self.list_tasks(TaskStatus.PENDING, limit=limit)
 
     @access_pattern("List tasks by workflow and status", index="GSI1")
@@ -182,9 +183,9 @@ class AlbumWorkflows:
         created: Span | None = None,
         limit: int | None = None,
     ) -> Iterator[ValidationTask]:
-        """The tasks with a status, of one workflow type or of any, of a span of time or of all, oldest first.
+        """List the tasks with a status, oldest first, optionally of one workflow type or within a time span.
 
-        At most `limit` of them, for which no more are read of each type.
+        With `limit`, at most that many are read of each type.
         """
         types = list(WorkflowType) if workflow_type is None else [workflow_type]
         queries = (
@@ -195,23 +196,24 @@ class AlbumWorkflows:
 
     @access_pattern("Find tasks by execution", index="GSI2")
     def list_execution_tasks(self, workflow_type: WorkflowType, execution_id: str) -> Query[ValidationTask]:
-        """The tasks of an execution."""
+        """List the tasks of an execution."""
         return self._store.query(ValidationTask.by_execution(workflow_type=workflow_type, execution_id=execution_id))
 
     # --- metrics ----------------------------------------------------------------------------------------------------
 
-    def put_metrics(self, metrics: WorkflowMetrics) -> None:
-        """Store a day's metrics in place of earlier ones."""
+    def put_metrics(self, metrics: WorkflowMetrics) -> WorkflowMetrics:
+        """Store the metrics of a day and replace earlier ones."""
         self._store.put(metrics)
+        return metrics
 
     @access_pattern("Get daily metrics for workflow")
     def get_metrics(self, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:
-        """The metrics of a workflow type for a day, or NotFoundError."""
+        """Return the metrics of a workflow type for a day, or raise NotFoundError."""
         return self._store.get(WorkflowMetrics.key(date=day, workflow_type=workflow_type))
 
     @access_pattern("Compare patterns")
     def compare_metrics(self, day: date) -> MetricsComparison:
-        """The metrics of both workflow types for a day, by one query."""
+        """Return the metrics of both workflow types for a day, with one query."""
         found = {metrics.workflow_type: metrics for metrics in self._store.query(WorkflowMetrics.key(date=day))}
         return MetricsComparison(
             step_functions=found.get(WorkflowType.STEP_FUNCTIONS),
@@ -220,12 +222,12 @@ class AlbumWorkflows:
 
     @access_pattern("List metrics by workflow type", index="GSI1")
     def list_metrics(self, workflow_type: WorkflowType) -> Query[WorkflowMetrics]:
-        """All metrics of a workflow type, by period and then by time: the daily ones oldest first."""
+        """List the metrics of a workflow type, by period and then oldest first."""
         return self._store.query(WorkflowMetrics.by_period(workflow_type=workflow_type))
 
     @access_pattern("Query metrics by date range", index="GSI1")
     def list_daily_metrics(self, workflow_type: WorkflowType, created: Span) -> Query[WorkflowMetrics]:
-        """The daily metrics of a workflow type that were made in a span of time, oldest first."""
+        """List the daily metrics of a workflow type within a time span, oldest first."""
         return self._store.query(
             WorkflowMetrics.by_period(workflow_type=workflow_type, status="daily"), between=created
         )

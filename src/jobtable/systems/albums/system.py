@@ -1,4 +1,4 @@
-"""Album workflows as a system: what the product finds by its entry point."""
+"""The system of album workflows."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ SYSTEM = System(
     web=f"{_HERE}.web",
     navigation=(NavigationEntry("/executions", "Executions", "executions"),),
     icons={"executions": '<circle cx="12" cy="12" r="8"/><circle cx="12" cy="12" r="2"/><path d="M12 4v3"/>'},
-    live=f"{_HERE}.web.live:TOPICS",
-    attention=f"{_HERE}.web.attention:waiting_tasks",
+    live=f"{_HERE}.web.pages:TOPICS",
+    attention=f"{_HERE}.web.pages:waiting_tasks",
     owner=f"{_HERE}.system:owner_of",
     thing="execution",
     job_page="/executions/{id}",

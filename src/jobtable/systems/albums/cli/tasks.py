@@ -165,10 +165,12 @@ def expire(
             say("Looking after tasks and executions; stop with Ctrl-C.")
             services.get(Watch).keep(stop.wait, say)
             return
-        sweep = services.get(Watch).expire_due()
+        report = services.get(Watch).expire_due()
     if as_json:
-        print_json(sweep)
+        print_json(report)
         return
-    say(f"Looked at {sweep.looked_at} executions: {sweep.timed_out} tasks timed out, {sweep.failed} executions failed.")
-    for execution_id, problem in sweep.problems.items():
+    say(
+        f"Checked {report.looked_at} executions: {report.timed_out} tasks timed out, {report.failed} executions failed."
+    )
+    for execution_id, problem in report.problems.items():
         say(f"Execution {execution_id}: {problem}")

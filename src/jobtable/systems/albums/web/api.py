@@ -1,4 +1,4 @@
-"""Album workflows: executions, the albums they find, tasks for people, daily metrics."""
+"""Album workflows: executions, their albums, tasks for people, daily metrics."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from jobtable.systems.albums.entities import (
     WorkflowMetrics,
     WorkflowType,
 )
-from jobtable.systems.albums.service import ExecutionWithAlbums, MetricsComparison
-from jobtable.systems.albums.web.dependencies import TheAlbums
+from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.web.api.parts import Body, Id, Written, api_router
-from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheStore, path_id
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
 router = api_router("albums")
 creation = api_router("albums", CreationRoute)
 
+TheAlbums = Annotated[AlbumWorkflows, service(AlbumWorkflows)]
 ExecutionId = Annotated[str, path_id("exec-2f1c")]
 TaskId = Annotated[str, path_id("task-77aa")]
 
@@ -44,11 +45,11 @@ class NewExecution(Body):
 
 
 MOST_ALBUMS = 10_000
-"""More than one item has room for: how many it can be, the store says."""
+"""A bound on requests; the store rejects what does not fit into one item."""
 
 
 class NewTask(Body):
-    """A question to a person."""
+    """A task for a person."""
 
     task_id: Id = Field(examples=["task-77aa"])
     execution_id: Id = Field(examples=["exec-2f1c"])
@@ -74,7 +75,7 @@ class TaskView(BaseModel):
 
 
 class CreatedTask(TaskView):
-    """A new task. Its token, with which it is answered, is shown this once."""
+    """A new task and its token, which is needed to answer it and is shown only this once."""
 
     token: str
 
@@ -83,16 +84,20 @@ def _view(task: ValidationTask) -> TaskView:
     return TaskView.model_validate(task, from_attributes=True)
 
 
+def _views(page: PageOf[ValidationTask]) -> PageOf[TaskView]:
+    return PageOf(items=[_view(task) for task in page.items], cursor=page.cursor)
+
+
 def _span(created_from: Instant | None, created_until: Instant | None) -> tuple[Instant, Instant] | None:
     if created_from is None and created_until is None:
         return None
     if created_from is None or created_until is None:
-        raise ValueRefusedError("a span of time has two ends: give created_from and created_until")
+        raise ValueRefusedError("a time span needs both created_from and created_until")
     return created_from, created_until
 
 
-CreatedFrom = Annotated[Instant | None, Query(description="Created then or later; needs created_until.")]
-CreatedUntil = Annotated[Instant | None, Query(description="Created then or earlier; needs created_from.")]
+CreatedFrom = Annotated[Instant | None, Query(description="Created at this time or later; needs created_until.")]
+CreatedUntil = Annotated[Instant | None, Query(description="Created at this time or earlier; needs created_from.")]
 
 
 # --- executions and albums ---------------------------------------------------------------------------------------
@@ -101,7 +106,7 @@ CreatedUntil = Annotated[Instant | None, Query(description="Created then or earl
 @creation.post("/executions", status_code=201)
 @allow(WRITE)
 def add_execution(body: NewExecution, albums: TheAlbums, store: TheStore) -> Execution:
-    """Record a new execution that runs from now on."""
+    """Record a new execution that starts now."""
     now = store.clock.now()
     execution = Execution(**body.model_dump(), start_time=now, created_at=now, updated_at=now)
     albums.add_execution(execution)
@@ -118,20 +123,13 @@ def list_executions(
     created_from: CreatedFrom = None,
     created_until: CreatedUntil = None,
 ) -> PageOf[Execution]:
-    """The executions of a workflow type by status and creation; of one status, and then of a span of time."""
+    """List the executions of a workflow type by status and creation, optionally of one status and time span."""
     created = _span(created_from, created_until)
     if status is None:
         if created is not None:
-            raise ValueRefusedError("executions of a span of time are found by their status: give status as well")
+            raise ValueRefusedError("a time span of executions also needs a status")
         return paging.page(albums.list_executions(workflow_type))
     return paging.page(albums.list_executions_by_status(workflow_type, status, created=created))
-
-
-@router.get("/executions/{execution_id}")
-@allow(READ)
-def get_execution(execution_id: ExecutionId, albums: TheAlbums) -> ExecutionWithAlbums:
-    """An execution with its albums."""
-    return albums.get_execution_with_albums(execution_id)
 
 
 @router.put("/executions/{execution_id}/albums")
@@ -139,25 +137,11 @@ def get_execution(execution_id: ExecutionId, albums: TheAlbums) -> ExecutionWith
 def put_albums(
     execution_id: ExecutionId, found: Annotated[list[Album], JsonBody(max_length=500)], albums: TheAlbums
 ) -> Written:
-    """Store albums of an execution, each in place of the one that is there."""
+    """Store albums of an execution and replace those with the same index."""
     for album in found:
         if album.execution_id != execution_id:
-            raise ValueRefusedError(f"an album of execution {album.execution_id} is not one of {execution_id}")
+            raise ValueRefusedError(f"an album names execution {album.execution_id}, not {execution_id}")
     return Written(count=albums.put_albums(found))
-
-
-@router.get("/executions/{execution_id}/albums")
-@allow(READ)
-def list_albums(execution_id: ExecutionId, albums: TheAlbums) -> list[Album]:
-    """The albums of an execution by their index."""
-    return albums.list_albums(execution_id)
-
-
-@router.get("/executions/{execution_id}/albums/{album_index}")
-@allow(READ)
-def get_album(execution_id: ExecutionId, album_index: int, albums: TheAlbums) -> Album:
-    """One album of an execution."""
-    return albums.get_album(execution_id, album_index)
 
 
 @router.get("/executions/{execution_id}/tasks")
@@ -165,9 +149,8 @@ def get_album(execution_id: ExecutionId, album_index: int, albums: TheAlbums) ->
 def list_execution_tasks(
     execution_id: ExecutionId, workflow_type: WorkflowType, albums: TheAlbums, paging: Paging
 ) -> PageOf[TaskView]:
-    """The tasks of an execution."""
-    page = paging.page(albums.list_execution_tasks(workflow_type, execution_id))
-    return PageOf(items=[_view(task) for task in page.items], cursor=page.cursor)
+    """List the tasks of an execution."""
+    return _views(paging.page(albums.list_execution_tasks(workflow_type, execution_id)))
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------
@@ -176,7 +159,7 @@ def list_execution_tasks(
 @router.post("/tasks", status_code=201)
 @allow(WRITE)
 def create_task(body: NewTask, albums: TheAlbums, store: TheStore) -> CreatedTask:
-    """Ask a person. The token that answers the task is in this answer and nowhere else."""
+    """Create a task for a person. Only this response contains the token that answers it."""
     now = store.clock.now()
     task = ValidationTask(
         **body.model_dump(exclude={"expires_in_seconds"}),
@@ -193,27 +176,18 @@ def create_task(body: NewTask, albums: TheAlbums, store: TheStore) -> CreatedTas
 def list_tasks(
     workflow_type: WorkflowType, store: TheStore, paging: Paging, status: TaskStatus = TaskStatus.PENDING
 ) -> PageOf[TaskView]:
-    """The tasks of a workflow type with a status, oldest first."""
-    page = paging.page(store.query(ValidationTask.by_status(workflow_type=workflow_type, status=status)))
-    return PageOf(items=[_view(task) for task in page.items], cursor=page.cursor)
+    """List the tasks of a workflow type with a status, oldest first."""
+    return _views(paging.page(store.query(ValidationTask.by_status(workflow_type=workflow_type, status=status))))
 
 
 @router.get("/tasks/{task_id}")
 @allow(READ)
 def get_task(task_id: TaskId, albums: TheAlbums) -> TaskView:
-    """One task."""
+    """Return a task."""
     return _view(albums.get_task(task_id))
 
 
 # --- metrics ---------------------------------------------------------------------------------------------------------
-
-
-@router.put("/workflow-metrics")
-@allow(WRITE)
-def put_metrics(metrics: WorkflowMetrics, albums: TheAlbums) -> WorkflowMetrics:
-    """Store a day's metrics in place of earlier ones."""
-    albums.put_metrics(metrics)
-    return metrics
 
 
 @router.get("/workflow-metrics")
@@ -225,15 +199,20 @@ def list_workflow_metrics(
     created_from: CreatedFrom = None,
     created_until: CreatedUntil = None,
 ) -> PageOf[WorkflowMetrics]:
-    """The metrics of a workflow type, oldest first; of a span of time only the daily ones."""
+    """List the metrics of a workflow type, oldest first; within a time span only the daily ones."""
     created = _span(created_from, created_until)
     if created is None:
         return paging.page(albums.list_metrics(workflow_type))
     return paging.page(albums.list_daily_metrics(workflow_type, created))
 
 
-@router.get("/workflow-metrics/{day}")
-@allow(READ)
-def compare_metrics(day: Day, albums: TheAlbums) -> MetricsComparison:
-    """The metrics of both workflow types for a day, side by side."""
-    return albums.compare_metrics(day)
+add_verbs(
+    router,
+    TheAlbums,
+    {"execution_id": ExecutionId, "day": Day},
+    ("get_execution", "GET /executions/{execution_id}", AlbumWorkflows.get_execution_with_albums),
+    ("list_albums", "GET /executions/{execution_id}/albums", AlbumWorkflows.list_albums),
+    ("get_album", "GET /executions/{execution_id}/albums/{album_index}", AlbumWorkflows.get_album),
+    ("put_metrics", "PUT /workflow-metrics", AlbumWorkflows.put_metrics),
+    ("compare_metrics", "GET /workflow-metrics/{day}", AlbumWorkflows.compare_metrics),
+)

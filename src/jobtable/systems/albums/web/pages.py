@@ -1,8 +1,9 @@
-"""Album executions: both workflow types side by side, one execution, and the inbox of tasks for people."""
+"""The pages of executions and their tasks, and the tasks that wait for a person."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
@@ -11,19 +12,19 @@ from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
 from jobtable.store import Store
-from jobtable.systems.albums.entities import (
-    TaskStatus,
-    ValidationTask,
-    WorkflowMetrics,
-    WorkflowType,
-)
+from jobtable.systems.albums.entities import TaskStatus, ValidationTask, WorkflowMetrics, WorkflowType, workflows
 from jobtable.systems.albums.metrics import count_if_few
-from jobtable.systems.albums.web.dependencies import TheAlbums
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.web.api import TheAlbums
 from jobtable.web.dependencies import AllServices, TheStore, path_id
+from jobtable.web.events import LiveTopics
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.notices import Notice, Notices
 from jobtable.web.pages.frame import find_gone, picture_address, render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
+TOPICS = LiveTopics((workflows,), lambda _change: ["executions"], ("executions",))
+"""Pages reload on any change to executions, tasks or metrics."""
 
 _SHOWN = 15
 _MOST_PENDING = 100
@@ -35,13 +36,13 @@ _MEASURES = (
     ("avg_duration_ms", "Average duration in seconds", 1000, ",.3~f"),
     ("avg_cost_per_execution", "Cost of an execution", 1, "$.6~f"),
 )
-"""What is compared: the field, its title, how many of its units make one of the title's, and plotly.js's form of it."""
+"""The compared fields: name, title, divisor to the unit of the title, and plotly.js number format."""
 
 
 @router.get("/executions")
 @allow(READ)
 def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Response:
-    """The executions of both workflow types, and how they compare day by day."""
+    """Show the executions of both workflow types and compare them by day."""
     sides = [(kind, albums.list_newest_executions(kind, limit=_SHOWN)) for kind in WorkflowType]
     day = wall_time(store.clock).date()
     today = {kind: count_if_few(store, day, kind, most=_MOST_TODAY) for kind in WorkflowType}
@@ -59,7 +60,7 @@ def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Res
 
 
 def _days(store: Store, kind: WorkflowType, today: WorkflowMetrics | None) -> list[WorkflowMetrics]:
-    """What was kept of the last days, and today as it is now, unless it has too many to be counted for a page."""
+    """Return the stored metrics of the last days, and those of today unless it has too many executions to count."""
     kept = store.query(WorkflowMetrics.by_period(workflow_type=kind), newest_first=True, limit=_MOST_DAYS)
     days = list(kept)[::-1]
     if today is None or not today.execution_count:
@@ -68,34 +69,35 @@ def _days(store: Store, kind: WorkflowType, today: WorkflowMetrics | None) -> li
 
 
 def _comparisons(metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> list[dict[str, Any]]:
-    """A plot of each measure of which there is something to see."""
+    """Return a plot for each measure that has values."""
     days = [day for each in metrics.values() for day in each]
     return [
-        {**_comparison(name, units, metrics), "title": title, "format": form, "isCount": name == "execution_count"}
+        {
+            "traces": [_trace(kind, of_kind, name, units) for kind, of_kind in metrics.items()],
+            "isByDay": True,
+            "title": title,
+            "format": form,
+            "isCount": name == "execution_count",
+        }
         for name, title, units, form in _MEASURES
         if any(getattr(day, name) for day in days)
     ]
 
 
-def _comparison(name: str, units: int, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> dict[str, Any]:
-    colours = {WorkflowType.STEP_FUNCTIONS: "accent-ground", WorkflowType.DURABLE_FUNCTIONS: "good-fill"}
-    traces = [
-        {
-            "type": "bar",
-            "x": [each.date.isoformat() for each in days],
-            "y": [getattr(each, name) / units for each in days],
-            "name": kind.value,
-            "colour": colours[kind],
-        }
-        for kind, days in metrics.items()
-    ]
-    return {"traces": traces, "isByDay": True}
+def _trace(kind: WorkflowType, days: list[WorkflowMetrics], name: str, units: int) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "x": [day.date.isoformat() for day in days],
+        "y": [getattr(day, name) / units for day in days],
+        "name": kind.value,
+        "colour": "accent-ground" if kind is WorkflowType.STEP_FUNCTIONS else "good-fill",
+    }
 
 
 @router.get("/executions/tasks")
 @allow(READ)
 def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response:
-    """The inbox: tasks that wait for a person, and those that were answered last."""
+    """Show the tasks that wait for a person, and those answered recently."""
     pending = list(albums.list_pending_tasks(limit=_MOST_PENDING + 1))
     of_kinds = [ValidationTask.by_status(workflow_type=kind, status=TaskStatus.COMPLETED) for kind in WorkflowType]
     answered = [task for key in of_kinds for task in store.query(key, newest_first=True, limit=_SHOWN)]
@@ -115,7 +117,7 @@ def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response
 def show_task(
     request: Request, task_id: Annotated[str, path_id("task-77aa")], services: AllServices, albums: TheAlbums
 ) -> Response:
-    """One task: a form to check and correct its albums."""
+    """Show a task with a form to check and correct its albums."""
     task = albums.get_task(task_id)
     return render(
         request,
@@ -131,7 +133,7 @@ def show_task(
 def show_execution(
     request: Request, execution_id: Annotated[str, path_id("exec-2f1c")], services: AllServices, albums: TheAlbums
 ) -> Response:
-    """One execution: its albums and tasks."""
+    """Show an execution with its albums and tasks."""
     found = albums.get_execution_with_albums(execution_id)
     tasks = albums.list_execution_tasks(found.execution.workflow_type, execution_id).page(size=50).items
     return render(
@@ -146,12 +148,12 @@ def show_execution(
 
 
 class _Source(NamedTuple):
-    """What albums were found in, as far as it can be shown."""
+    """The image or listing of an execution, as far as a page can show it."""
 
     picture: str | None = None
     listing: str | None = None
     gone: str | None = None
-    """The key of what is not in the object store any more."""
+    """The key of an object that no longer exists."""
 
 
 def _source(services: Services, key: str) -> _Source:
@@ -161,10 +163,24 @@ def _source(services: Services, key: str) -> _Source:
 
 
 def _listing(services: Services, key: str) -> str | None:
-    """The beginning of what the albums were found in, where it is a text."""
+    """Return the start of the object if it is text."""
     if not content_type(key).startswith("text/"):
         return None
     try:
         return services.objects.get_range(key, 0, _MOST_LISTED).decode(errors="replace")
     except ObjectNotFoundError:
         return None
+
+
+def waiting_tasks(services: Services, limit: int) -> Notices:
+    """List the pending validation tasks, oldest first."""
+    pending = services.get(AlbumWorkflows).list_pending_tasks(limit=limit)
+    return Notices([_notice(task) for task in pending], "/executions/tasks", "all tasks")
+
+
+def _notice(task: ValidationTask) -> Notice:
+    count = len(task.albums)
+    more = f", and {count - 1} more" if count > 1 else ""
+    detail = f"{task.albums[0].album_name} by {task.albums[0].artist}{more}" if count else ""
+    title = f"Check {count} album{'' if count == 1 else 's'}"
+    return Notice(title, f"/executions/tasks/{quote(task.task_id, safe='')}", "executions", task.created_at, detail)

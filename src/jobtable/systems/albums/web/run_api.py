@@ -1,11 +1,11 @@
-"""Album executions as they run: started on an image, retried, deleted, and the questions to people answered."""
+"""Running album executions: starts, retries and deletes them, and answers their tasks."""
 
 from __future__ import annotations
 
 import base64
 from typing import Annotated, Any
 
-from fastapi import Depends, Query
+from fastapi import Query
 from pydantic import Base64Encoder, BaseModel, EncodedBytes, Field
 from pydantic_core import PydanticCustomError
 
@@ -16,7 +16,7 @@ from jobtable.systems.albums.metrics import compute_and_compare
 from jobtable.systems.albums.service import MetricsComparison
 from jobtable.systems.albums.web.api import MOST_ALBUMS, ExecutionId, TaskId
 from jobtable.web.api.parts import Body, Id, Written, api_router
-from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
+from jobtable.web.dependencies import CallerOf, Day, TheStore, service
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
@@ -37,27 +37,19 @@ EXAMPLES: dict[str, Any] = {
 }
 
 
-async def _executions(services: AllServices) -> Executions:
-    return services.get(Executions)
-
-
-async def _answers(jobs: TheJobs) -> Answers:
-    return Answers(jobs)
-
-
-TheExecutions = Annotated[Executions, Depends(_executions)]
-TheAnswers = Annotated[Answers, Depends(_answers)]
+TheExecutions = Annotated[Executions, service(Executions)]
+TheAnswers = Annotated[Answers, service(Answers)]
 
 
 class _StrictBase64(Base64Encoder):
-    """Base64 and nothing else; pydantic's own passes over what is none, and an image would not be the one sent."""
+    """Strict base64: pydantic's own skips invalid characters, which would change the image."""
 
     @classmethod
     def decode(cls, data: bytes) -> bytes:
         try:
             return base64.b64decode(data, validate=True)
         except ValueError as error:
-            raise PydanticCustomError("base64_decode", "this is not base64: {error}", {"error": str(error)}) from error
+            raise PydanticCustomError("base64_decode", "invalid base64: {error}", {"error": str(error)}) from error
 
 
 _Image = Annotated[bytes, EncodedBytes(encoder=_StrictBase64)]
@@ -75,14 +67,14 @@ class StartBody(Body):
 
 
 class AnswerBody(Body):
-    """The albums as a person has checked them. Without a token, the answer is given with the caller's own right."""
+    """The albums as a person checked them. Without a token, the caller's own access applies."""
 
     albums: list[AlbumData] = Field(max_length=MOST_ALBUMS)
     token: str | None = Field(None, min_length=1, max_length=500)
 
 
 class NewTaskToken(BaseModel):
-    """The token that answers a task. It is shown this once."""
+    """The token that answers a task. It is shown only this once."""
 
     token: str
 
@@ -91,14 +83,14 @@ class NewTaskToken(BaseModel):
 @allow(WRITE)
 @takes_file(whole=True)
 def start_execution(body: StartBody, executions: TheExecutions, caller: CallerOf) -> Execution:
-    """Keep the image and submit the first step of a workflow; workers do the rest."""
+    """Store the image and submit the first step of a workflow; workers do the rest."""
     return executions.start(body.definition, body.image, body.name, execution_id=body.execution_id, user=caller.name)
 
 
 @router.post("/executions/{execution_id}/retry")
 @allow(WRITE)
 def retry_execution(execution_id: ExecutionId, executions: TheExecutions) -> Execution:
-    """Let an execution that failed go on from the step where it did, as a new attempt."""
+    """Continue a failed execution at the step that failed, as a new attempt."""
     return executions.retry(execution_id)
 
 
@@ -108,16 +100,16 @@ def delete_execution(
     execution_id: ExecutionId,
     executions: TheExecutions,
     caller: CallerOf,
-    stop: Annotated[bool, Query(description="If it has not ended: stop it, and wait for its worker.")] = False,
+    stop: Annotated[bool, Query(description="Stop an execution that has not ended, and wait for its worker.")] = False,
 ) -> Written:
-    """Remove an execution with its albums, tasks, image and jobs; gives the number of items."""
+    """Delete an execution with its albums, tasks, image and jobs, and return the number of items."""
     return Written(count=executions.delete(execution_id, stop=stop, by=caller.name))
 
 
 @router.post("/tasks/{task_id}/complete")
 @allow(WRITE)
 def complete_task(task_id: TaskId, body: AnswerBody, answers: TheAnswers) -> Execution:
-    """Answer a task, and let its execution go on. Of several answers one wins."""
+    """Answer a task and continue its execution. Of several answers one wins."""
     albums = [album.model_dump() for album in body.albums]
     if body.token is None:
         return answers.complete_by_right(task_id, albums)
@@ -127,12 +119,12 @@ def complete_task(task_id: TaskId, body: AnswerBody, answers: TheAnswers) -> Exe
 @router.post("/tasks/{task_id}/token")
 @allow(WRITE)
 def renew_task_token(task_id: TaskId, answers: TheAnswers) -> NewTaskToken:
-    """A new token for a task that waits; the one before is worth nothing any more."""
+    """Return a new token for a pending task; the previous one becomes invalid."""
     return NewTaskToken(token=answers.renew_token(task_id))
 
 
 @router.post("/workflow-metrics/{day}/compute")
 @allow(WRITE)
 def compute_metrics(day: Day, store: TheStore) -> MetricsComparison:
-    """Count the executions of a day, and store what they come to, for both workflow types."""
+    """Compute and store the metrics of both workflow types for a day."""
     return compute_and_compare(store, day)

@@ -15,9 +15,9 @@ PAGE = _TESTS.parent / "docs" / "reference" / "access-patterns.md"
 
 _HEAD = """# Access patterns
 
-Every question that the specification asks of its tables: the verb that answers it, the index that it reads, and the
-read units that it cost when the tests asked it of a handful of items. None of them scans a table. This page is
-generated: `make reference`.
+Every question that the designs ask of the tables: the verb that answers it, the index that it reads, and the read units
+that it consumed in the tests, with a handful of items. None of them scans a table. `make reference` generates this
+page.
 
 | system | pattern | verb | index | read units |
 | --- | --- | --- | --- | --- |

@@ -50,7 +50,7 @@ def run() -> None:
 
 def fill(services: Services, count: int) -> None:
     """Jobs of some users in some queues, of which some have ended."""
-    jobs = services.jobs
+    jobs = services.engine
     for queue in range(8):
         jobs.submit_many(
             NewJob(name=f"job {number}", task="x:y", queue=f"queue-{queue}", user=f"user-{number % 20}")

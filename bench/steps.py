@@ -83,10 +83,10 @@ def _jobtable(folder: Path) -> Iterator[Workflow]:
             journey_id = f"J{time.perf_counter_ns()}"
             _noted[journey_id] = times
             services.get(Journeys).create_journey(*_journey(journey_id, services))
-            runner = JourneyRunner(services.jobs, queue=journey_id)
+            runner = JourneyRunner(services.engine, queue=journey_id)
             runner.run(journey_id)
-            (lease,) = services.jobs.claim(journey_id, limit=1, instance_id="bench", lease_seconds=60)
-            with JobContext(services.jobs, lease) as context:
+            (lease,) = services.engine.claim(journey_id, limit=1, instance_id="bench", lease_seconds=60)
+            with JobContext(services.engine, lease) as context:
                 runner.execute(context, journey_id)
 
         yield workflow

@@ -95,7 +95,7 @@ def _read_on(response: http.client.HTTPResponse) -> None:
 def work(store: str) -> None:
     """The worker: for each line that comes in, run jobs for a while and say how many it were a second."""
     with Services.open(store) as services:
-        jobs = services.jobs
+        jobs = services.engine
         for _ in sys.stdin:
             begin, done = time.perf_counter(), 0
             while time.perf_counter() - begin < ROUND_SECONDS:

@@ -39,7 +39,7 @@ def run(trials: int = 500, seed: int = 1) -> Iterator[dict[str, object]]:
             if (
                 services.store.find(Journey.key(journey_id="J")) is not None
                 or any(services.objects.list())
-                or any(services.jobs.queries.list_jobs())
+                or any(services.engine.queries.list_jobs())
             ):
                 problems.append(f"trial {number}: something of a damaged file was stored: {kind}")
         path.write_bytes(whole)

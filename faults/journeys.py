@@ -172,7 +172,7 @@ class _Trial:
             worker.wait(timeout=_LONGEST_JOURNEY_SECONDS)
         services.get(JourneyBackups).delete_journey("J")
         left = [found.key for found in services.objects.list()]
-        left += [job.job_id for job in services.jobs.queries.list_jobs()]
+        left += [job.job_id for job in services.engine.queries.list_jobs()]
         return [f"{each} is left after the deletion" for each in left]
 
     def _dangling(self, services: Services, executions: list[JobExecution]) -> list[str]:

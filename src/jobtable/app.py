@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.connection import connect, default_objects_url
-from jobtable.errors import DefinitionError, TableNotFound
+from jobtable.errors import DefinitionError, SettingsError, TableNotFound
 from jobtable.model.table import Table
 from jobtable.settings import Settings
 from jobtable.store.store import Store
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.access.tokens import Tokens
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.stored.locations import JobObjects
+    from jobtable.jobs.verbs import JobVerbs
     from jobtable.objects.store import ObjectStore
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ def open_jobs(store_url: str, objects_url: str | None = None, *, clock: Clock = 
     The caller closes it, or writes `with open_jobs(...) as jobs:`. The tables of an embedded store are created where
     they are missing; those in the cloud are created once, with `jobtable tables create`.
     """
-    return Services.open(store_url, objects_url, clock=clock).jobs
+    return Services.open(store_url, objects_url, clock=clock).engine
 
 
 class Services:
@@ -80,9 +81,14 @@ class Services:
         self.store.close()
         self.objects.close()
 
+    @property
+    def jobs(self) -> JobVerbs:
+        """What people do with jobs and queues."""
+        return self.engine
+
     @cached_property
-    def jobs(self) -> Jobs:
-        """Jobs, queues and workers."""
+    def engine(self) -> Jobs:
+        """The job engine on the store; SettingsError if the services are those of a server."""
         from jobtable.jobs.engine import Jobs
         from jobtable.jobs.stored.entities import main
 
@@ -106,7 +112,7 @@ class Services:
 
     def prepare_all(self) -> None:
         """Create the missing tables of the jobs and of every system that has pages, routes or queues."""
-        _ = self.jobs
+        _ = self.engine
         for system in registered():
             if system.pages or system.api or system.queues:
                 self.prepare(system)
@@ -177,7 +183,11 @@ class ServerServices(Services):
         super().__init__(store, ServerObjects(self._server), is_embedded=False)
 
     @cached_property
-    def jobs(self) -> Jobs:
+    def engine(self) -> Jobs:
+        raise SettingsError(f"this needs the store itself, not the server {self._server.url}", hint="set `--store`")
+
+    @cached_property
+    def jobs(self) -> JobVerbs:
         """Jobs and queues, for people; workers open `remote.work`."""
         from jobtable.remote.jobs import ServerJobs
 

@@ -29,7 +29,7 @@ DESTRUCTIVE = [
 @pytest.mark.parametrize("command", DESTRUCTIVE, ids=" ".join)
 def test_without_a_terminal_it_is_refused(cli: CommandLine, command: tuple[str, ...]) -> None:
     with Services.open(cli.store) as services:
-        services.jobs.submit(NewJob(name="kept", task="mine:nothing"))
+        services.engine.submit(NewJob(name="kept", task="mine:nothing"))
     cli.run("export", "jobtable", "table.jsonl")
     refused = cli.run(*command, code=2)
     assert "There is no terminal to ask in: add --yes" in " ".join(refused.stderr.replace("│", "").split())
@@ -58,13 +58,13 @@ END_OF_INPUT = b"\x04"
 
 def test_in_a_terminal_the_person_decides(cli: CommandLine, tmp_path: Path) -> None:
     with Services.open(cli.store) as services:
-        job = services.jobs.submit(NewJob(name="kept", task="mine:nothing"))
-        services.jobs.cancel(job.job_id)
+        job = services.engine.submit(NewJob(name="kept", task="mine:nothing"))
+        services.engine.cancel(job.job_id)
         command = ("jobs", "delete", job.job_id, "--store", cli.store)
         assert run_in_terminal(tmp_path, *command, answer=b"n\n")[0] == 1
         assert run_in_terminal(tmp_path, *command, answer=END_OF_INPUT)[0] == 1
         assert run_in_terminal(tmp_path, *command, answer=CTRL_C)[0] == 130
-        assert services.jobs.queries.get_job(job.job_id).name == "kept"
+        assert services.engine.queries.get_job(job.job_id).name == "kept"
         assert run_in_terminal(tmp_path, *command, answer=b"y\n")[0] == 0
     missing = cli.run("jobs", "show", job.job_id, code=3)
     assert missing.stderr == f"Error: there is no job {job.job_id}; `jobtable jobs list` lists them\n"

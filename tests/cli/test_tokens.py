@@ -28,7 +28,7 @@ def test_a_token_is_made_listed_and_revoked(store_url: str) -> None:
     assert made.exit_code == 0, made.output
     text = made.stdout.strip()
     with Services.open(store_url) as services:
-        record = Tokens(services.jobs.store).find_valid(text)
+        record = Tokens(services.engine.store).find_valid(text)
         assert record is not None
         assert (record.role, record.name) == (Role.READ, "dashboards")
         assert record.expires_at is not None
@@ -39,7 +39,7 @@ def test_a_token_is_made_listed_and_revoked(store_url: str) -> None:
     assert invoke("revoke", record.token_id, "--yes", "--store", store_url).exit_code == 0
     assert "revoked" in invoke("list", "--store", store_url).stdout
     with Services.open(store_url) as services:
-        assert Tokens(services.jobs.store).find_valid(text) is None
+        assert Tokens(services.engine.store).find_valid(text) is None
 
 
 @pytest.mark.parametrize("expires", ["30", "d", "30x", "-1d", "1.5h", ""])

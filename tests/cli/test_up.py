@@ -264,7 +264,7 @@ def test_the_worker_ends_with_a_server_that_is_killed_and_gives_its_job_back(tmp
     (tmp_path / "mine.py").write_text(_WAITING)
     url = f"file:{tmp_path / 'jobtable.db'}"
     with up(tmp_path) as running, Services.open(url) as services:
-        jobs = services.jobs
+        jobs = services.engine
         job = jobs.submit(NewJob(name="waits", task="mine:wait"))
         _wait_until(lambda: jobs.queries.get_job(job.job_id).status is Status.RUNNING)
         (worker,) = jobs.queries.list_instances_by_status(InstanceStatus.RUNNING)

@@ -60,7 +60,7 @@ class CloudJobsMachine(JobsMachine):
         self.records = Jobs(Store(self.cloud), self.jobs.objects, clock=self.clock)
         for verb in VERBS:
             setattr(self.jobs, verb, repeating(getattr(self.jobs, verb)))
-        self.jobs.queues.ensure = repeating(self.jobs.queues.ensure)  # type: ignore[method-assign]
+        self.ensure_queue = repeating(self.ensure_queue)  # type: ignore[method-assign]
         self.observer.recover = repeating(self.observer.recover)  # type: ignore[method-assign]
 
     @initialize(seed=st.integers(0, 2**32))

@@ -127,7 +127,7 @@ def test_what_is_no_job_to_submit_is_refused_in_words(jobs: Jobs, given: Any, se
     for submit in (jobs.submit, jobs.open_group, lambda each: jobs.submit_many([each])):
         with pytest.raises(TypeError) as refused:
             submit(given)
-        assert str(refused.value).endswith(f" cannot be submitted: write NewJob(name=..., task=...){several}")
+        assert str(refused.value).endswith(f" cannot be submitted; write NewJob(name=..., task=...){several}")
 
 
 def test_a_retry_policy_is_asked_for_by_its_name(jobs: Jobs) -> None:
@@ -144,7 +144,7 @@ def test_a_whole_job_in_the_place_of_its_id_is_refused_in_words(jobs: Jobs) -> N
 
 def test_a_queue_that_is_there_is_not_made_again(jobs: Jobs) -> None:
     jobs.create_queue("gpu", max_concurrent_jobs=2)
-    with pytest.raises(AlreadyExistsError, match=r"^the queue gpu is there already; change_queue\(\.\.\.\), or"):
+    with pytest.raises(AlreadyExistsError, match=r"^queue gpu already exists; change_queue\(\.\.\.\), or"):
         jobs.create_queue("gpu", max_concurrent_jobs=3)
 
 

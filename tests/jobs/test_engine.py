@@ -98,9 +98,9 @@ def test_the_most_urgent_job_starts_first_and_of_equals_the_oldest(jobs: Jobs) -
     for name, priority in (("b", 500), ("c", 500), ("a", 900), ("z", 1)):
         jobs.submit(new(name, priority=priority))
     late = jobs.submit(new("late", priority=2))
-    assert jobs.queues.position(late) == 4
+    assert jobs.queue_position(late) == 4
     jobs.prioritise(late.job_id, 999)
-    assert jobs.queues.position(late) == 1
+    assert jobs.queue_position(late) == 1
     assert run_all(jobs) == ["late", "a", "b", "c", "z"]
 
 
@@ -346,7 +346,7 @@ def test_one_job_that_cannot_be_taken_does_not_hold_up_the_others(
     observer = jobs.observer()
     observer.recover()
     clock.advance(LEASE_SECONDS + 1)
-    interrupt = jobs._runs.interrupt_lost
+    interrupt = jobs.interrupt_lost
 
     def fail_first(job: Job) -> Job | None:
         if job.name == "0":
@@ -499,7 +499,7 @@ def test_jobs_start_when_what_they_wait_for_is_completed(jobs: Jobs) -> None:
     assert run_all(jobs) == ["a", "b", "c"]
     check_records(jobs)
     done = jobs.submit(new("d", depends_on=(DependsOn(a.job_id),)))
-    assert jobs.queues.position(done) == 1
+    assert jobs.queue_position(done) == 1
 
 
 def test_a_job_waits_for_as_many_as_its_submission_can_write_and_more_are_refused(jobs: Jobs) -> None:
@@ -747,7 +747,7 @@ def test_what_is_under_a_completed_job_can_be_retried_and_cancelled(jobs: Jobs) 
     assert jobs.cancel(parent.job_id).status is Status.COMPLETED
     assert jobs.queries.get_job(under.job_id).status is Status.CANCELLED
     assert jobs.cancel(parent.job_id).status is Status.COMPLETED, "it is so already, with all that is under it"
-    with pytest.raises(JobStateError, match="is COMPLETED already"):
+    with pytest.raises(JobStateError, match="is already COMPLETED"):
         jobs.cancel(parent.job_id, tree=False)
     assert jobs.retry(parent.job_id, tree=True).status is Status.COMPLETED
     assert run_all(jobs) == ["under"]
@@ -887,7 +887,7 @@ def test_dependents_are_told_later_if_whoever_ended_the_job_died(
     assert claim(jobs) == []
     clock.advance(6)
     jobs.promote_due("default")
-    assert jobs.queues.position(second) == 1
+    assert jobs.queue_position(second) == 1
     assert jobs.queries.get_queue("default").job_count == 1
     check_records(jobs)
 
@@ -909,7 +909,7 @@ def test_a_job_is_deleted_with_everything_under_it(jobs: Jobs, clock: FakeClock)
     jobs.objects.put(object_key("jobs", one.job_id, "log", "1.txt"), b"text")
     stranger = {"PK": {"S": f"JOB#{one.job_id}"}, "SK": {"S": "STRANGER"}, "TYPE": {"S": "OF_ANOTHER_PROGRAM"}}
     jobs.store.backend.execute("PutItem", {"TableName": jobs.store.table_name(main), "Item": stranger})
-    with pytest.raises(JobStateError, match="under it"):
+    with pytest.raises(JobStateError, match="has children"):
         jobs.delete(group.job_id)
     with pytest.raises(JobStateError, match="cancel it before"):
         jobs.delete(one.job_id)

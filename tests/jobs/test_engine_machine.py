@@ -14,6 +14,7 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, DependencyCycleError, JobStateError, LeaseLostError, NotFoundError
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.transitions import ensure_queue
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import FINAL
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
@@ -45,6 +46,9 @@ class Died(BaseException):
 
 class JobsMachine(RuleBasedStateMachine):
     """Workers, submitters, people and crashes in any order, and between each other's reads and writes."""
+
+    def ensure_queue(self, name: str) -> None:
+        ensure_queue(self.jobs.store, self.jobs.clock, name)
 
     def __init__(self) -> None:
         super().__init__()
@@ -223,7 +227,7 @@ class JobsMachine(RuleBasedStateMachine):
 
     @rule(queue=st.sampled_from(QUEUES), is_paused=st.booleans())
     def pause(self, queue: str, is_paused: bool) -> None:
-        self.jobs.queues.ensure(queue)
+        self.ensure_queue(queue)
         if is_paused:
             self.jobs.pause_queue(queue)
         else:
@@ -231,7 +235,7 @@ class JobsMachine(RuleBasedStateMachine):
 
     @rule(queue=st.sampled_from(QUEUES), limit=st.integers(1, 3))
     def limit_queue(self, queue: str, limit: int) -> None:
-        self.jobs.queues.ensure(queue)
+        self.ensure_queue(queue)
         self.jobs.change_queue(queue, max_concurrent_jobs=limit)
 
     @precondition(lambda self: self.ids)
@@ -280,7 +284,7 @@ class JobsMachine(RuleBasedStateMachine):
 
     @rule(queue=st.sampled_from(QUEUES))
     def delete_queue(self, queue: str) -> None:
-        self.jobs.queues.ensure(queue)
+        self.ensure_queue(queue)
         self.attempt(lambda: self.jobs.delete_queue(queue))
 
     # --- what holds -------------------------------------------------------------------------------------------------
@@ -294,7 +298,7 @@ class JobsMachine(RuleBasedStateMachine):
         self.backend.disturb(None)
         self.finish_all(together=True) if self.leases else None
         for queue in QUEUES:
-            self.jobs.queues.ensure(queue)
+            self.ensure_queue(queue)
             self.jobs.resume_queue(queue)
             self.jobs.change_queue(queue, max_concurrent_jobs=100)
         for _ in range(4 * len(self.ids) + 10):

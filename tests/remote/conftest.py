@@ -54,7 +54,7 @@ def working(served: Served, *queues: str) -> AbstractContextManager[None]:
     def work(is_over: threading.Event) -> None:
         while not is_over.wait(0.02):
             for queue in queues:
-                run_jobs(served.services.jobs, queue)
+                run_jobs(served.services.engine, queue)
 
     return beside(work, "worker")
 

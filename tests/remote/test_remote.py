@@ -32,6 +32,7 @@ from jobtable.errors import (
     ObjectNotFoundError,
     ObjectStoreError,
     RequestRefused,
+    SettingsError,
     Throttled,
 )
 from jobtable.jobs.read.listing import JobFilter, list_jobs, newest_first
@@ -48,7 +49,7 @@ def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -
     edge = DependsOn(first.job_id, condition=EdgeCondition.FINISHED)
     retry = RetryPolicy(first_delay_seconds=5)
     job = remote.jobs.submit(NewJob(name="second", task="m:f", depends_on=(edge,), retry=retry, max_attempts=3))
-    assert remote.jobs.queries.get_job(job.job_id) == served.services.jobs.queries.get_job(job.job_id) == job
+    assert remote.jobs.queries.get_job(job.job_id) == served.services.engine.queries.get_job(job.job_id) == job
     assert job.definition.retry == retry
     assert first.created_by == "full"
     assert [each.job_id for each in remote.jobs.queries.list_jobs_by_status(Status.PENDING)] == [
@@ -114,7 +115,7 @@ def test_many_jobs_are_acted_on_in_few_requests(
     (stopped,) = remote.jobs.many.stop(ids[:1])
     assert isinstance(stopped.error, JobStateError)
     (retried,) = remote.jobs.many.retry(ids[:1])
-    assert retried.given == served.services.jobs.queries.get_job(ids[0])
+    assert retried.given == served.services.engine.queries.get_job(ids[0])
     waiting, deleted = remote.jobs.many.delete(ids[:2])
     assert (type(waiting.error), deleted.error) == (JobStateError, None)
     assert deleted.given is not None
@@ -167,7 +168,7 @@ def test_objects_are_read(served: Served, remote: Services) -> None:
 
 
 def test_the_log_of_a_job_is_searched(served: Served, remote: Services) -> None:
-    jobs = served.services.jobs
+    jobs = served.services.engine
     job = jobs.submit(NewJob(name="talks", task="m:f", queue="talks"))
     logs = JobLogs(remote.store, remote.objects)
     assert list(logs.search(job.job_id, "needle")) == []
@@ -182,9 +183,8 @@ def test_the_log_of_a_job_is_searched(served: Served, remote: Services) -> None:
 def test_what_needs_the_store_itself_says_so(remote: Services) -> None:
     with pytest.raises(RequestRefused, match="needs the store itself"):
         remote.store.put(JobLog(job_id="1", timestamp=remote.store.clock.now(), message="x"))
-    remote.jobs.submit(NewJob(name="a", task="m:f", queue="claimed"))
-    with pytest.raises(RequestRefused, match="needs the store itself"):
-        remote.jobs.claim("claimed", limit=1, instance_id="i", lease_seconds=30)
+    with pytest.raises(SettingsError, match="needs the store itself, not the server"):
+        remote.engine.claim("claimed", limit=1, instance_id="i", lease_seconds=30)
     for use in (
         lambda: remote.objects.put("jobs/1", b""),
         lambda: remote.objects.head("jobs/1"),

@@ -64,7 +64,7 @@ def served() -> Iterator[Served]:
 
 def claimed(served: Served, work: ServerWork, *, instance_id: str = "far", **new: Any) -> Lease:
     """A job that a worker elsewhere holds."""
-    job = served.services.jobs.submit(NewJob(**{"name": "far", "task": f"{TASKS}:train", "queue": "one", **new}))
+    job = served.services.engine.submit(NewJob(**{"name": "far", "task": f"{TASKS}:train", "queue": "one", **new}))
     (lease,) = work.claim(job.queue_name or "", limit=1, instance_id=instance_id, lease_seconds=60)
     assert lease.job.job_id == job.job_id
     return lease
@@ -90,7 +90,7 @@ class TestRun:
         ]
         losses = [metric.value for metric in store.query(JobMetric.key(job_id=job_id, metric_name="loss"))]
         assert losses == [1 / (step + 1) for step in range(150)]
-        job = served.services.jobs.queries.get_job(job_id)
+        job = served.services.engine.queries.get_job(job_id)
         assert (job.progress, job.message) == (40, "nearly half")
         assert work.refresh(lease).job == job
         ended = work.finish(work.heartbeat(lease), Outcome.completed({"a": 1}))
@@ -161,7 +161,7 @@ class TestRun:
         assert objects_of(served, lease.job.job_id) == [record.s3_key]
 
     def test_the_reports_of_a_trial_stand_under_its_sweep(self, served: Served, work: ServerWork) -> None:
-        served.services.jobs.open_group(NewJob(name="sweep", job_id="far-sweep"))
+        served.services.engine.open_group(NewJob(name="sweep", job_id="far-sweep"))
         lease = claimed(served, work, config={"sweep": {"sweep_id": "far-sweep", "objective": "loss"}})
         with JobContext(work, lease) as context:
             context.metric("loss", 0.5)
@@ -264,14 +264,16 @@ class TestRefusals:
 
     def test_a_worker_reads_nothing_else(self, served: Served, work: ServerWork) -> None:
         with pytest.raises(TaskError, match="workers at the store"):
-            work.queries.get_job("any")
+            work.store.get(Job.key(job_id="any"))
+        with pytest.raises(TaskError, match="workers at the store"):
+            _ = work.engine
         with pytest.raises(AccessDenied):
             work.objects.get("jobs/any/log/1.txt")
         lease = claimed(served, work)
         server = Server(served.url, served.token(Role.WORKER))
         with pytest.raises(LeaseLostError):
             server.read("GET", f"/jobs/{lease.job.job_id}/held", query={"instance_id": "another", "epoch": 1})
-        unclaimed = served.services.jobs.submit(NewJob(name="of another queue", task="m:f"))
+        unclaimed = served.services.engine.submit(NewJob(name="of another queue", task="m:f"))
         with pytest.raises(RequestRefused):
             server.read("GET", f"/jobs/{unclaimed.job_id}/held", query={"instance_id": "any", "epoch": 0})
         server.close()
@@ -290,7 +292,7 @@ class TestWorker:
         return Worker(opener, [queue], instance=InstanceInfo("far-machine"), lease_seconds=6, **options)
 
     def test_runs_jobs_and_goes_on_from_their_checkpoints(self, served: Served) -> None:
-        jobs = served.services.jobs
+        jobs = served.services.engine
         job = jobs.submit(NewJob(name="train", task=f"{TASKS}:train", queue="work", max_attempts=2))
         bad = jobs.submit(NewJob(name="bad", task=f"{TASKS}:none", queue="work"))
         report = self.worker(served, "work", until_empty=True).run()
@@ -313,7 +315,7 @@ class TestWorker:
         )
 
     def test_is_asked_to_stop(self, served: Served) -> None:
-        jobs = served.services.jobs
+        jobs = served.services.engine
         job = jobs.submit(NewJob(name="wait", task=f"{TASKS}:wait", queue="stop", grace_seconds=600))
         thread = threading.Thread(target=self.worker(served, "stop", until_empty=True).run)
         thread.start()
@@ -331,7 +333,7 @@ class TestWorker:
             url = re.search(r"http://\S+?:\d+", server.read_until("http://", seconds=240))
             assert url is not None
             with Services.open(f"file:{tmp_path / 'jobtable.db'}") as services:
-                job = services.jobs.submit(NewJob(name="walk", task=f"{TASKS}:walk", params={"steps": 20}))
+                job = services.engine.submit(NewJob(name="walk", task=f"{TASKS}:walk", params={"steps": 20}))
                 # A lease that outlasts the start of a server on a busy machine.
                 worker = Worker(partial(open_work, url[0], None), ["default"], lease_seconds=600, until_empty=True)
                 thread = threading.Thread(target=worker.run)
@@ -344,7 +346,7 @@ class TestWorker:
                     again.read_until("http://", seconds=240)
                     thread.join()
                     assert again.interrupt() == 0
-                ended = services.jobs.queries.get_job(job.job_id)
+                ended = services.engine.queries.get_job(job.job_id)
                 lines = [line.message for line in services.store.query(JobLog.key(job_id=job.job_id))]
                 heights = services.store.query(JobMetric.key(job_id=job.job_id, metric_name="height"))
                 kept = services.store.query(JobCheckpoint.key(job_id=job.job_id))
@@ -356,14 +358,14 @@ class TestWorker:
                 assert sorted({checkpoint.step for checkpoint in kept}) == [4, 9, 14, 19]
 
     def test_small_jobs_run_in_its_own_process(self, served: Served) -> None:
-        jobs = served.services.jobs
+        jobs = served.services.engine
         jobs.submit_many(
             NewJob(name=str(x), task=f"{TASKS}:square", params={"x": x}, queue="inline") for x in range(20)
         )
         assert self.worker(served, "inline", mode="inline", until_empty=True).run().completed == 20
 
     def test_on_the_command_line(self, served: Served) -> None:
-        job = served.services.jobs.submit(
+        job = served.services.engine.submit(
             NewJob(name="a", task=f"{TASKS}:square", params={"x": 3}, queue="command line")
         )
         command = ["--server", served.url, "--token", served.token(Role.WORKER), "worker"]
@@ -372,7 +374,7 @@ class TestWorker:
         )
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["completed"] == 1
-        assert served.services.jobs.queries.get_job(job.job_id).result == 9
+        assert served.services.engine.queries.get_job(job.job_id).result == 9
         assert f"in {served.url}" in done.stderr
 
 

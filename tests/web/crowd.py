@@ -39,7 +39,7 @@ def at(number: int) -> datetime:
 
 def fill(services: Services, count: int) -> None:
     """Write so many of everything."""
-    _ = services.jobs  # with its table
+    _ = services.engine  # with its table
     services.objects.put("reports/x.json", b"{}")
     services.store.batch_put(_jobs(count))
     services.store.batch_put(_places_of_jobs(count))

@@ -158,7 +158,7 @@ def test_a_log_is_followed_live_and_filtered(watched: Watched, served: Served) -
 
 
 def test_a_job_tells_how_long_it_runs_and_when_it_may_end(watched: Watched, served: Served) -> None:
-    page, jobs = watched.page, served.services.jobs
+    page, jobs = watched.page, served.services.engine
     job = jobs.submit(NewJob(name="long", task="a:b", queue="long"))
     (lease,) = jobs.claim("long", limit=1, instance_id="w", lease_seconds=60)
     jobs.store.update(Job.key(job_id=job.job_id), Job.started_at.set(job.created_at - timedelta(minutes=65)))
@@ -178,7 +178,7 @@ def test_a_job_tells_how_long_it_runs_and_when_it_may_end(watched: Watched, serv
 
 
 def test_the_whole_log_is_searched_and_not_only_what_is_shown(watched: Watched, served: Served) -> None:
-    page, jobs = watched.page, served.services.jobs
+    page, jobs = watched.page, served.services.engine
     job = jobs.submit(NewJob(name="talks", task="a:b", queue="talks"))
     (lease,) = jobs.claim("talks", limit=1, instance_id="w", lease_seconds=60)
     with JobContext(jobs, lease) as context:
@@ -239,7 +239,7 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Cancel").click()
     wait_until_told(page, "3 done")
-    assert {served.services.jobs.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
+    assert {served.services.engine.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
 
 
 def test_jobs_are_chosen_and_compared(watched: Watched, served: Served, world: World) -> None:
@@ -258,7 +258,7 @@ def test_jobs_are_chosen_and_compared(watched: Watched, served: Served, world: W
 
 
 def test_a_job_is_submitted_and_submitted_again_with_changes(watched: Watched, served: Served) -> None:
-    page, queries = watched.page, served.services.jobs.queries
+    page, queries = watched.page, served.services.engine.queries
     page.goto("/jobs")
     page.get_by_role("link", name="Submit a job").click()
     page.get_by_label("Task").fill("training.tasks:train")
@@ -318,7 +318,7 @@ def test_what_is_wrong_with_a_new_job_is_told_beside_its_fields(watched: Watched
 
 
 def test_a_job_whose_answer_was_lost_is_submitted_once(watched: Watched, served: Served) -> None:
-    page, queries = watched.page, served.services.jobs.queries
+    page, queries = watched.page, served.services.engine.queries
     page.goto("/submit")
     page.get_by_label("Task").fill("a:b")
     page.get_by_label("Name").fill("only once")
@@ -338,7 +338,7 @@ def test_a_job_whose_answer_was_lost_is_submitted_once(watched: Watched, served:
 
 
 def test_a_job_tells_why_it_waits_as_long_as_it_does(watched: Watched, served: Served) -> None:
-    page, client, jobs = watched.page, served.client(), served.services.jobs
+    page, client, jobs = watched.page, served.client(), served.services.engine
     first = jobs.submit(NewJob(name="goes first", task="a:b", queue="waits"))
     job = jobs.submit(NewJob(name="waits", task="a:b", queue="waits", depends_on=(DependsOn(first.job_id),)))
     client.post("/api/v1/queues/waits/pause")
@@ -404,7 +404,7 @@ def test_a_queue_is_paused_and_resumed(watched: Watched) -> None:
 
 
 def test_a_queue_is_deleted_only_if_it_is_empty(watched: Watched, served: Served) -> None:
-    page, jobs = watched.page, served.services.jobs
+    page, jobs = watched.page, served.services.engine
     job = jobs.submit(NewJob(name="stays", task="a:b", queue="short-lived"))
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto("/queues/short-lived")
@@ -425,14 +425,14 @@ def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: 
     page.get_by_label("Description").fill("big machines")
     page.get_by_role("button", name="Save").click()
     page.locator("[data-region=numbers]", has_text="big machines").wait_for()
-    queue = served.services.jobs.queries.get_queue("gpu")
+    queue = served.services.engine.queries.get_queue("gpu")
     assert (queue.max_concurrent_jobs, queue.priority) == (7, 500)
-    job = served.services.jobs.submit(NewJob(name="waits long", task="a:b", queue="paused"))
+    job = served.services.engine.submit(NewJob(name="waits long", task="a:b", queue="paused"))
     page.goto(f"/jobs/{job.job_id}")
     page.get_by_label("Priority").fill("900")
     page.get_by_role("button", name="Change").click()
     page.locator("[data-region=summary] dd", has_text=re.compile("^900$")).wait_for()
-    assert served.services.jobs.queries.get_job(job.job_id).priority == 900
+    assert served.services.engine.queries.get_job(job.job_id).priority == 900
 
 
 def test_a_token_is_made_shown_once_and_revoked(watched: Watched, served: Served) -> None:
@@ -470,7 +470,7 @@ def test_the_theme_is_switched_and_kept(watched: Watched) -> None:
 
 
 def test_what_scrolls_can_be_scrolled_by_the_keyboard(watched: Watched, served: Served) -> None:
-    page, jobs = watched.page, served.services.jobs
+    page, jobs = watched.page, served.services.engine
     params = {f"parameter {number}": number for number in range(60)}
     job = jobs.submit(NewJob(name="much to tell", task="m:f", queue="scrolled", params=params))
     (lease,) = jobs.claim("scrolled", limit=1, instance_id="w", lease_seconds=60)

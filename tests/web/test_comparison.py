@@ -19,7 +19,7 @@ from jobtable.web.formats import NOTHING
 
 def run(served: Served, name: str, outcome: Outcome | None = None, losses: tuple[float, ...] = (), **given: Any) -> str:
     """A job that has ended, by its id."""
-    jobs = served.services.jobs
+    jobs = served.services.engine
     jobs.submit(NewJob(name=name, **{"task": "training:train", "queue": "q", **given}))
     (lease,) = jobs.claim("q", limit=1, instance_id="w", lease_seconds=60)
     with JobContext(jobs, lease) as context:

@@ -11,7 +11,7 @@ from jobtable.jobs.submit.definition import EdgeCondition, NewJob, ParentWaits
 
 def test_a_group_shows_how_many_of_its_jobs_have_ended_on_every_page_that_shows_it() -> None:
     served = Served()
-    jobs = served.services.jobs
+    jobs = served.services.engine
     group = jobs.open_group(NewJob(name="a group"))
     waits = ParentWaits()
     jobs.submit_many(NewJob(name="n", task="a:b", parent_job_id=group.job_id, parent_waits=waits) for _ in range(4))
@@ -25,7 +25,7 @@ def test_a_group_shows_how_many_of_its_jobs_have_ended_on_every_page_that_shows_
 
 def test_the_api_tells_how_far_a_group_is_and_any_other_job() -> None:
     served = Served()
-    jobs = served.services.jobs
+    jobs = served.services.engine
     jobs.open_group(NewJob(name="a group", job_id="group"))
     waits = ParentWaits(condition=EdgeCondition.FINISHED)
     jobs.submit_many(NewJob(name="n", task="a:b", parent_job_id="group", parent_waits=waits) for _ in range(4))

@@ -21,7 +21,7 @@ def client(open_server: Served) -> httpx.Client:
 
 def submit(served: Served, *names: str) -> list[str]:
     """The ids of new jobs, which wait in a queue that nobody works on."""
-    made = served.services.jobs.submit_many(NewJob(name=name, task="m:f", queue="batched") for name in names)
+    made = served.services.engine.submit_many(NewJob(name=name, task="m:f", queue="batched") for name in names)
     return [job.job_id for job in made]
 
 
@@ -34,7 +34,7 @@ def act(client: httpx.Client, verb: str, ids: list[str], **more: Any) -> dict[st
 
 def test_each_job_has_its_own_outcome_in_the_order_of_the_request(open_server: Served, client: httpx.Client) -> None:
     first, second = submit(open_server, "first", "second")
-    open_server.services.jobs.stop(second)
+    open_server.services.engine.stop(second)
     told = act(client, "cancel", [first, "none", second], message="not wanted")
     assert (told["done"], told["refused"]) == (1, 2)
     done, missing, refused = told["outcomes"]
@@ -60,7 +60,7 @@ def test_many_are_stopped_retried_and_deleted(open_server: Served, client: httpx
 
 
 def test_jobs_under_them_follow_where_they_do_for_one(open_server: Served, client: httpx.Client) -> None:
-    jobs = open_server.services.jobs
+    jobs = open_server.services.engine
     group = jobs.open_group(NewJob(name="group"))
     child = jobs.submit(NewJob(name="child", task="m:f", queue="batched", parent_job_id=group.job_id))
     refused = act(client, "delete", [group.job_id])
@@ -99,7 +99,7 @@ def test_who_may_not_write_acts_on_none(guarded: Served) -> None:
     for role in (Role.READ, Role.WORKER):
         answer = guarded.client(role).post("/api/v1/job-batches/cancel", json={"job_ids": [job_id]})
         assert answer.status_code == 403
-    assert guarded.services.jobs.queries.get_job(job_id).status == "PENDING"
+    assert guarded.services.engine.queries.get_job(job_id).status == "PENDING"
     full = guarded.client(Role.FULL).post("/api/v1/job-batches/cancel", json={"job_ids": [job_id]})
     assert full.json()["outcomes"][0]["job"]["message"] == "cancelled by full"
 
@@ -108,7 +108,7 @@ def test_behind_a_store_that_does_not_answer_no_job_is_tried(
     open_server: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = submit(open_server, *map(str, range(3)))
-    queries, tried = open_server.services.jobs.queries, list[str]()
+    queries, tried = open_server.services.engine.queries, list[str]()
     get_job = queries.get_job
 
     def fail_at_second(job_id: str) -> Job:

@@ -38,7 +38,7 @@ def served() -> Served:
 
 
 def test_queues_workers_and_ends_are_told(served: Served) -> None:
-    jobs = served.services.jobs
+    jobs = served.services.engine
     jobs.create_queue('q"1', max_concurrent_jobs=2)
     jobs.submit_many(NewJob(name="n", task="a:b", queue='q"1') for _ in range(5))
     for lease in jobs.claim('q"1', limit=2, instance_id="here", lease_seconds=30):
@@ -56,7 +56,7 @@ def test_queues_workers_and_ends_are_told(served: Served) -> None:
 
 
 def test_a_server_whose_clock_was_ahead_tells_what_ended_last(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = served.services.jobs
+    jobs = served.services.engine
     jobs.create_queue("q")
     jobs.submit_many(NewJob(name="n", task="a:b", queue="q") for _ in range(2))
     for lease in jobs.claim("q", limit=2, instance_id="here", lease_seconds=30):
@@ -73,7 +73,7 @@ def test_a_server_whose_clock_was_ahead_tells_what_ended_last(served: Served, mo
 
 
 def test_what_is_read_does_not_grow_with_the_jobs(served: Served) -> None:
-    jobs, client = served.services.jobs, served.client()
+    jobs, client = served.services.engine, served.client()
     samples(client)
 
     def read_units() -> float:

@@ -26,7 +26,7 @@ def watched(browser: Browser, open_server: Served) -> Iterator[Watched]:
 
 
 def claimed(open_server: Served, **given: Any) -> Lease:
-    jobs = open_server.services.jobs
+    jobs = open_server.services.engine
     jobs.submit(NewJob(task="training:train", **given))
     (lease,) = jobs.claim(given["queue"], limit=1, instance_id="w", lease_seconds=60)
     return lease
@@ -35,7 +35,7 @@ def claimed(open_server: Served, **given: Any) -> Lease:
 def test_parameters_and_result_are_read_at_a_glance_and_copied_exactly(watched: Watched, open_server: Served) -> None:
     params = {"rate": 0.022855735068116945, "year": 2024, "name": "<b>", "deep": True, "layers": [64, 32]}
     lease = claimed(open_server, name="given", queue="given", params=params)
-    open_server.services.jobs.finish(lease, Outcome.completed({"accuracy": 0.9}))
+    open_server.services.engine.finish(lease, Outcome.completed({"accuracy": 0.9}))
     page = watched.page
     page.goto(f"/jobs/{lease.job.job_id}")
     result, given = page.locator(".settings").all()
@@ -56,14 +56,14 @@ def test_parameters_and_result_are_read_at_a_glance_and_copied_exactly(watched: 
 
 def test_what_a_job_has_not_come_to_is_not_told(serve: Callable[..., Served]) -> None:
     open_server = serve()
-    job = open_server.services.jobs.submit(NewJob(name="waits", task="a:b"))
+    job = open_server.services.engine.submit(NewJob(name="waits", task="a:b"))
     page = open_server.client(Accept="text/html").get(f"/jobs/{job.job_id}").text
     assert not [name for name in ("Started", "Ended", "Took", "<progress", "Result") if name in page]
 
 
 def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, open_server: Served) -> None:
     lease = claimed(open_server, name="raises", queue="raises")
-    with JobContext(open_server.services.jobs, lease) as context:
+    with JobContext(open_server.services.engine, lease) as context:
         context.error("it broke", exception=ValueError("no such column"))
     watched.page.goto(f"/jobs/{lease.job.job_id}")
     first, *rest = watched.page.locator(".line-text").inner_text().split("\n")
@@ -73,7 +73,7 @@ def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, open_server: 
 
 def test_lines_as_large_as_items_make_no_page_of_many_megabytes(watched: Watched, open_server: Served) -> None:
     lease = claimed(open_server, name="dumps", queue="dumps")
-    with JobContext(open_server.services.jobs, lease) as context:
+    with JobContext(open_server.services.engine, lease) as context:
         for number in range(30):
             context.log(f"{number} " + "x" * 200_000)
     path = f"/jobs/{lease.job.job_id}"
@@ -81,7 +81,7 @@ def test_lines_as_large_as_items_make_no_page_of_many_megabytes(watched: Watched
     page = watched.page
     open_live(page, path)
     assert "Earlier lines are in the full text." in page.locator("[data-log]").inner_text()
-    with JobContext(open_server.services.jobs, lease) as context:
+    with JobContext(open_server.services.engine, lease) as context:
         context.log("30 " + "x" * 200_000)
     page.get_by_text(re.compile("^30 x")).wait_for()
     before, told = page.locator(".line-text").all_inner_texts()[-2:]
@@ -103,7 +103,7 @@ def test_a_status_is_told_once_while_it_lasts(serve: Callable[..., Served]) -> N
     open_server = serve()
     lease = claimed(open_server, name="reports", queue="reports")
     for percent in (10, 20, 30):
-        open_server.services.jobs.report(lease, progress=percent, message=f"at {percent}")
+        open_server.services.engine.report(lease, progress=percent, message=f"at {percent}")
     page = open_server.client(Accept="text/html").get(f"/jobs/{lease.job.job_id}").text
     history = page.partition("<h2>History</h2>")[2].partition("</ol>")[0]
     assert (history.count("badge-running"), history.count("badge-pending")) == (1, 1)
@@ -151,11 +151,11 @@ ENDS_INSIDE = """place => {
 
 def test_of_a_long_traceback_and_a_long_log_the_end_is_seen(watched: Watched, open_server: Served) -> None:
     lease = claimed(open_server, name="deep", queue="deep")
-    with JobContext(open_server.services.jobs, lease) as context:
+    with JobContext(open_server.services.engine, lease) as context:
         for number in range(200):
             context.log(f"line {number}")
     frames = "\n".join(f"  File 'a.py', line {number}" for number in range(100))
-    open_server.services.jobs.finish(lease, Outcome.failed(f"ValueError: no\n{frames}\nValueError: no"))
+    open_server.services.engine.finish(lease, Outcome.failed(f"ValueError: no\n{frames}\nValueError: no"))
     page = watched.page
     page.goto(f"/jobs/{lease.job.job_id}")
     page.locator('[data-live-state][data-state="live"]').wait_for()
@@ -168,7 +168,7 @@ def test_of_a_long_traceback_and_a_long_log_the_end_is_seen(watched: Watched, op
 
 
 def test_the_log_of_a_job_can_be_downloaded_as_soon_as_it_has_ended(watched: Watched, open_server: Served) -> None:
-    jobs = open_server.services.jobs
+    jobs = open_server.services.engine
     lease = claimed(open_server, name="prints", queue="prints")
     open_live(watched.page, f"/jobs/{lease.job.job_id}")
     with closing(jobs.recording.log_text(lease)) as text:
@@ -183,5 +183,5 @@ def test_a_new_status_is_read_aloud(watched: Watched, open_server: Served) -> No
     open_live(watched.page, f"/jobs/{lease.job.job_id}")
     told = watched.page.locator("header").get_by_role("status")
     expect(told).to_have_text("running")
-    open_server.services.jobs.finish(lease, Outcome.failed("no"))
+    open_server.services.engine.finish(lease, Outcome.failed("no"))
     expect(told).to_have_text("failed")

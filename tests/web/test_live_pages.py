@@ -412,7 +412,7 @@ def test_rows_of_the_list_are_live_in_all_their_cells(watched: Watched, served: 
     open_live(page, "/jobs")
     expect(row.locator('[data-cell="took"]')).to_have_text("\N{EN DASH}")
     expect(row.locator('[data-cell="attempt"]')).to_have_text(re.compile("^0/"))
-    run_jobs(served.services.jobs, "queue of row")
+    run_jobs(served.services.engine, "queue of row")
     row.locator(".badge-failed").wait_for()
     told = row.locator("[data-cell]").all_inner_texts()
     page.reload()
@@ -467,7 +467,7 @@ def test_several_jobs_are_acted_on_with_one_word_about_it(page: Page, served: Se
 
 
 def test_all_jobs_that_match_are_acted_on_and_not_only_those_of_the_page(page: Page, served: Served) -> None:
-    jobs = served.services.jobs
+    jobs = served.services.engine
     made = jobs.submit_many(NewJob(name=f"flock {number}", task="m:f", queue="flock") for number in range(60))
     jobs.submit(NewJob(name="another", task="m:f", queue="flock"))
     page.goto("/jobs?status=pending&text=flock+")
@@ -504,7 +504,7 @@ def test_all_jobs_that_match_are_acted_on_and_not_only_those_of_the_page(page: P
 def test_who_acts_on_many_sees_how_far_it_is_and_what_was_left_when_the_server_is_lost(
     page: Page, served: Served
 ) -> None:
-    jobs = served.services.jobs
+    jobs = served.services.engine
     made = jobs.submit_many(NewJob(name=f"herd {number}", task="m:f", queue="herd") for number in range(130))
     jobs.cancel(made[129].job_id)
     page.goto("/jobs?text=herd+")

@@ -33,7 +33,7 @@ def served() -> Iterator[Served]:
 
 def _fill_jobs(services: Services) -> None:
     store = services.store
-    job = services.jobs.submit(NewJob(name=LONG, task="m:f", queue="q", job_id="job"))
+    job = services.engine.submit(NewJob(name=LONG, task="m:f", queue="q", job_id="job"))
     at = job.created_at
     store.put(JobStatus(job_id="job", status=Status.PENDING, updated_at=at, updated_by=LONG, message=LONG))
     where: dict[str, Any] = {"s3_bucket": "b", "s3_key": "k", "size_bytes": 10**9}

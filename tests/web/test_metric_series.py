@@ -19,7 +19,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.fixture
 def store() -> Iterator[Store]:
     with Services.open("memory:") as services:
-        yield services.jobs.store
+        yield services.engine.store
 
 
 def measure(store: Store, name: str, count: int, *, has_steps: bool = True, pause_seconds: int = 0) -> None:

@@ -21,7 +21,7 @@ NOON = datetime(2025, 3, 14, 12, tzinfo=UTC)
 
 def test_the_overview_counts_all_queues_and_workers_and_shows_the_fullest(serve: Callable[..., Served]) -> None:
     served = serve()
-    store, jobs = served.services.store, served.services.jobs
+    store, jobs = served.services.store, served.services.engine
     store.batch_put(Queue(queue_name=f"a{number:03d}", created_at=NOON) for number in range(120))
     store.batch_put(
         Instance(
@@ -39,7 +39,7 @@ def test_the_overview_counts_all_queues_and_workers_and_shows_the_fullest(serve:
 
 def test_what_ended_last_is_shown_and_what_failed_last_comes_first(serve: Callable[..., Served]) -> None:
     served = serve()
-    jobs = served.services.jobs
+    jobs = served.services.engine
 
     def begin(name: str) -> Lease:
         jobs.submit(NewJob(name=name, task="a:b", queue=name))
@@ -100,7 +100,7 @@ def stuck(served: Served) -> list[str]:
 
 def test_the_overview_says_which_jobs_do_not_get_on_and_why(serve: Callable[..., Served]) -> None:
     served = serve()
-    store, jobs = served.services.store, served.services.jobs
+    store, jobs = served.services.store, served.services.engine
     worker = Instance(
         instance_id="w", instance_type="m", launched_at=NOON, status=InstanceStatus.RUNNING, queues=["served", "paused"]
     )
@@ -121,7 +121,7 @@ def test_the_overview_says_which_jobs_do_not_get_on_and_why(serve: Callable[...,
 
 def test_the_state_of_a_queue_says_that_no_worker_serves_it(serve: Callable[..., Served]) -> None:
     served = serve()
-    client, jobs = served.client(Accept="text/html"), served.services.jobs
+    client, jobs = served.client(Accept="text/html"), served.services.engine
     jobs.submit(NewJob(name="n", task="a:b", queue="gpu"))
     for path in ("/", "/queues", "/queues/gpu"):
         assert "badge-no-worker" in client.get(path).text, path
@@ -136,7 +136,7 @@ def test_of_each_worker_it_is_told_what_it_runs_now(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = serve()
-    jobs, client = served.services.jobs, served.client(Accept="text/html")
+    jobs, client = served.services.engine, served.client(Accept="text/html")
     served.services.store.batch_put(
         Instance(instance_id=name, instance_type="m", launched_at=NOON, slots=4, status=InstanceStatus.RUNNING)
         for name in ("busy", "idle")

@@ -160,7 +160,7 @@ def listed(browser: httpx.Client, **asked: str) -> list[str]:
 
 
 def test_jobs_are_found_by_their_task_and_by_parts_of_their_parameters(served: Served, browser: httpx.Client) -> None:
-    engine = served.services.jobs
+    engine = served.services.engine
     params = [{"rate": 0.05, "source": "s3://Bucket/a"}, {"rate": 0.5, "layers": [64, 32]}, {}]
     for number, given in enumerate(params):
         engine.submit(NewJob(name=f"found {number}", task="looked.up:for", params=given, queue="found"))
@@ -233,7 +233,7 @@ def test_a_foreign_cursor_is_no_server_error(browser: httpx.Client, path: str) -
 def test_the_second_page_of_a_queue_leads_back_to_the_first_though_it_is_empty(
     served: Served, browser: httpx.Client
 ) -> None:
-    engine = served.services.jobs
+    engine = served.services.engine
     for number in range(51):
         engine.submit(NewJob(name=f"ready {number}", task="a:b", queue="ready"))
     following = re.search('rel="next" href="([^"]+)"', browser.get("/queues/ready").text)
@@ -258,7 +258,7 @@ def test_all_jobs_under_a_job_can_be_seen(world: World, browser: httpx.Client, m
 
 
 def test_a_worker_that_has_not_registered_is_named_and_not_linked(served: Served, browser: httpx.Client) -> None:
-    engine = served.services.jobs
+    engine = served.services.engine
     for number in range(2):
         engine.submit(NewJob(name="x", task="a:b", queue="afar", job_id=f"afar {number}"))
     engine.claim("afar", limit=2, instance_id="somebody else", lease_seconds=60)

@@ -17,7 +17,7 @@ from jobtable.web.queue_pace import Pace, read_pace
 
 
 def end_jobs(served: Served, queue: str, *outcomes: Outcome) -> None:
-    jobs = served.services.jobs
+    jobs = served.services.engine
     for outcome in outcomes:
         jobs.submit(NewJob(name="n", task="a:b", queue=queue))
         (lease,) = jobs.claim(queue, limit=1, instance_id="w", lease_seconds=60)
@@ -26,7 +26,7 @@ def end_jobs(served: Served, queue: str, *outcomes: Outcome) -> None:
 
 def test_a_queue_tells_how_long_what_waits_may_take(serve: Callable[..., Served]) -> None:
     served = serve()
-    jobs, client = served.services.jobs, served.client(Accept="text/html")
+    jobs, client = served.services.engine, served.client(Accept="text/html")
     jobs.create_queue("q")
     assert read_pace(jobs.store, jobs.queries.get_queue("q")) is None
     end_jobs(served, "other", Outcome.completed(), Outcome.completed())
@@ -53,7 +53,7 @@ def test_where_much_ends_the_pace_is_that_of_a_shorter_time(
     served = serve()
     monkeypatch.setattr(queue_pace, "_MOST_ENDS", 3)
     end_jobs(served, "q", *[Outcome.failed("no")] * 2, *[Outcome.completed()] * 5)
-    pace = read_pace(served.services.store, served.services.jobs.queries.get_queue("q"))
+    pace = read_pace(served.services.store, served.services.engine.queries.get_queue("q"))
     assert pace is not None
     assert pace.ended == 3, "those that failed did so before"
     assert 1 <= pace.seconds < 3600

@@ -347,7 +347,7 @@ def test_what_nobody_has_foreseen_is_an_answer_like_any_other(
     def fail() -> None:
         raise RuntimeError("the password is 1234")
 
-    monkeypatch.setattr(served.services.jobs.queries, "list_queues", fail)
+    monkeypatch.setattr(served.services.engine.queries, "list_queues", fail)
     answer = served.client().get("/api/v1/queues")
     assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
     assert answer.headers["x-content-type-options"] == "nosniff"

@@ -51,9 +51,9 @@ def make_world(folder: Path, *, only: Collection[str] | None = None) -> World:
         Worker(partial(open_jobs, url), ["default", "gpu"], mode="inline", until_empty=True).run()
         for _, queues in declared("queues"):
             for queue in queues:
-                run_jobs(services.jobs, queue)
-        waiting = services.jobs.submit(NewJob(name="waits", task=f"{TASKS}:work", queue="paused", user="ada"))
-        services.jobs.pause_queue("paused")
+                run_jobs(services.engine, queue)
+        waiting = services.engine.submit(NewJob(name="waits", task=f"{TASKS}:work", queue="paused", user="ada"))
+        services.engine.pause_queue("paused")
         return World(
             url=url,
             completed_job=jobs["completed"],
@@ -88,7 +88,7 @@ def paths(world: World) -> list[str]:
 
 
 def _submit_jobs(services: Services) -> dict[str, str]:
-    jobs = services.jobs
+    jobs = services.engine
     new = partial(NewJob, user="ada", queue="gpu")
     tags = frozenset({"nightly", MARKUP})
     completed = jobs.submit(new(name=f"train {MARKUP}", task=f"{TASKS}:work", params={"text": MARKUP}, tags=tags))

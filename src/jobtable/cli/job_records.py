@@ -24,7 +24,6 @@ from jobtable.cli.output import (
     visible,
 )
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
 from jobtable.jobs.read.timing import Timing
 from jobtable.jobs.read.waiting import Waiting
@@ -37,6 +36,7 @@ from jobtable.jobs.stored.entities import (
     JobResource,
     JobStatus,
 )
+from jobtable.jobs.verbs import JobVerbs
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_job)]
 
@@ -245,7 +245,7 @@ def tree(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
             print_renderable(drawing)
 
 
-def _with_children(jobs: Jobs, root: Job) -> dict[str, Any]:
+def _with_children(jobs: JobVerbs, root: Job) -> dict[str, Any]:
     tree = _childless(root)
     waiting = [(root, tree, 1)]
     while waiting:
@@ -265,7 +265,7 @@ def _childless(job: Job) -> dict[str, Any]:
     return {**job.model_dump(mode="json"), "children": []}
 
 
-def _draw(jobs: Jobs, root: Job, drawing: Tree) -> None:
+def _draw(jobs: JobVerbs, root: Job, drawing: Tree) -> None:
     waiting = [(root, drawing)]
     while waiting:
         job, branch = waiting.pop()

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say, visible
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.group_progress import find_group_progress, percent_of
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import CLAIMABLE, InstanceStatus, Status
+from jobtable.jobs.verbs import JobVerbs
 
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -23,7 +23,7 @@ Timeout = Annotated[
 ]
 
 
-def wait_until_done(jobs: Jobs, job_ids: Sequence[str], timeout: float | None, *, as_json: bool) -> None:
+def wait_until_done(jobs: JobVerbs, job_ids: Sequence[str], timeout: float | None, *, as_json: bool) -> None:
     """Wait for jobs with a bar for each, print how they ended, and end with 5 unless all are COMPLETED."""
     ended = _wait(jobs, job_ids, timeout)
     if as_json:
@@ -38,7 +38,7 @@ def wait_until_done(jobs: Jobs, job_ids: Sequence[str], timeout: float | None, *
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
-def say_what_nobody_serves(jobs: Jobs, queues: Iterable[str]) -> None:
+def say_what_nobody_serves(jobs: JobVerbs, queues: Iterable[str]) -> None:
     """Tell of each queue that no worker serves, to whoever is about to wait for it."""
     there = list(jobs.queries.list_instances_by_status(InstanceStatus.RUNNING))
     for queue in queues:
@@ -67,7 +67,7 @@ def _say_what_went_wrong(jobs: Iterable[Job]) -> None:
             say(f"{job.job_id} is {job.status}: {job.message}")
 
 
-def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job]:
+def _wait(jobs: JobVerbs, job_ids: Sequence[str], timeout: float | None) -> list[Job]:
     """The jobs as they are when all have ended, or when the time is over. Only those that run on are read again."""
     clock = jobs.clock
     deadline = None if timeout is None else clock.monotonic() + timeout

@@ -26,12 +26,12 @@ from jobtable.cli.output import (
     print_text,
     say,
 )
-from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.many import ActedOn, act_on_each
+from jobtable.jobs.lifecycle.many import act_on_each
 from jobtable.jobs.read.group_progress import GroupProgress, percent_of, read_group_progress
 from jobtable.jobs.read.listing import JobFilter, in_chunks, newest_first
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.verbs import ActedOn, JobVerbs
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ def _row(job: Job, group: GroupProgress | None) -> dict[str, object]:
     }
 
 
-def _selected(jobs: Jobs, wanted: JobFilter, size: int) -> Iterator[Job]:
+def _selected(jobs: JobVerbs, wanted: JobFilter, size: int) -> Iterator[Job]:
     """The jobs that are wanted, by what narrows them most: children the oldest first, others the newest."""
     queries = jobs.queries
     if wanted.queue is not None:
@@ -119,7 +119,7 @@ def _selected(jobs: Jobs, wanted: JobFilter, size: int) -> Iterator[Job]:
     return newest_first(jobs.store, wanted, chunk=size)
 
 
-def _in_queue(jobs: Jobs, queue: str) -> Iterator[Job]:
+def _in_queue(jobs: JobVerbs, queue: str) -> Iterator[Job]:
     """The jobs in a queue, the last that came first; its places are read before, because no index has this order."""
     places = iter(sorted(jobs.queries.list_jobs_of_queue(queue), key=lambda place: place.enqueued_at, reverse=True))
     while some := list(islice(places, 100)):
@@ -253,7 +253,7 @@ def delete(
 
 
 def _change_all(
-    store: str | None, objects: str | None, change: Callable[[Jobs], Iterable[ActedOn[Job]]], as_json: bool
+    store: str | None, objects: str | None, change: Callable[[JobVerbs], Iterable[ActedOn[Job]]], as_json: bool
 ) -> None:
     """Change jobs, and print how they are then."""
     with open_services(store, objects) as services:

@@ -21,8 +21,8 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, refu
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.connection import default_objects_url
 from jobtable.errors import ObjectStoreUnavailable
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.instances import InstanceInfo
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import open_objects
 from jobtable.settings import Settings, without_secret
@@ -119,7 +119,7 @@ def _settings(store: str | None, **flags: Any) -> Settings:
     return found.settings.model_copy(update={"server": server})
 
 
-def _opener(settings: Settings) -> Callable[[], Jobs]:
+def _opener(settings: Settings) -> Callable[[], WorkVerbs]:
     """How the worker, and the process of each of its jobs, opens what it works on."""
     if settings.server is not None:
         from jobtable.remote.work import open_work  # noqa: PLC0415 - loaded when it is used

@@ -25,7 +25,7 @@ from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobLog, Jo
 from jobtable.objects import ObjectStore, Source, key_parts
 from jobtable.objects.store import CHUNK_SIZE, Readable
 from jobtable.remote.backend import ServerObjects
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server import Server, only_at_store, path_of
 from jobtable.store import Store
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,20}")
@@ -114,6 +114,7 @@ class ServerText(RunText):
             return JobLogText.model_validate(self._server.upload("PUT", path, file, query=query))
 
 
+@only_at_store("keep_last")
 class ServerCheckpoints(Checkpoints):
     """The checkpoints of a job that a worker elsewhere holds."""
 

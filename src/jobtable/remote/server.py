@@ -10,10 +10,11 @@ import selectors
 import ssl
 import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from jobtable import errors
@@ -31,6 +32,8 @@ from jobtable.errors import (
     request_error,
 )
 from jobtable.settings import without_secret
+
+T = TypeVar("T")
 
 API = "/api/v1"
 TIMEOUT_SECONDS = 60.0
@@ -305,6 +308,25 @@ def _asked(query: Mapping[str, Any] | None) -> str:
     told = {name: value for name, value in (query or {}).items() if value is not None}
     texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
     return f"?{urlencode(texts, doseq=True)}" if texts else ""
+
+
+def only_at_store(*verbs: str) -> Callable[[type[T]], type[T]]:
+    """Make verbs that a service inherits, and that no route of the server offers, raise RequestRefused."""
+
+    def refuse(kind: type[T]) -> type[T]:
+        for name in verbs:
+            setattr(kind, name, _refusing(getattr(kind, name)))
+        return kind
+
+    return refuse
+
+
+def _refusing(verb: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(verb)
+    def refused(*_: Any, **__: Any) -> Any:
+        raise RequestRefused(f"{verb.__qualname__} cannot be done through a server: it needs the store itself")
+
+    return refused
 
 
 def path_of(*parts: str) -> str:

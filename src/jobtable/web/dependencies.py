@@ -49,7 +49,7 @@ async def _objects(services: AllServices) -> ObjectStore:
 
 
 async def _jobs(services: AllServices) -> Jobs:
-    return services.jobs
+    return services.engine
 
 
 async def _queries(services: AllServices) -> JobQueries:

@@ -63,7 +63,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
     app.state.metrics = ServerMetrics(store, services.jobs.queries, lambda: feed.viewers)
     app.state.uploads = CapacityLimiter(MOST_AT_ONCE)
-    app.state.recovery = Recovery(services.jobs)
+    app.state.recovery = Recovery(services.engine)
     # Routes are added as they are, here and below: include_router would analyse each again, which took half a second.
     for router in (health.router, static_files.router):
         app.router.routes.extend(router.routes)

@@ -27,7 +27,7 @@ def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
     assert full.post(f"{at}/retry").status_code == 409
     assert full.delete(at).status_code == 409
     assert button not in full.get(f"/executions/{execution_id}").text
-    run_jobs(guarded.services.jobs, QUEUE)
+    run_jobs(guarded.services.engine, QUEUE)
     assert button in full.get(f"/executions/{execution_id}").text
     assert button not in reader.get(f"/executions/{execution_id}").text
     assert reader.post(f"{at}/retry").status_code == 403
@@ -44,7 +44,7 @@ def test_an_execution_that_waits_for_a_person_leads_to_the_question(serve: Calla
     executions = served.services.get(Executions)
     shelf = b"Radiohead - OK Computer (1997)\n"
     execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
-    run_jobs(served.services.jobs, QUEUE)
+    run_jobs(served.services.engine, QUEUE)
     offered = re.compile(r'<a class="button button-primary" href="/executions/tasks/[^"]+">.*?Check 1 album</a>')
     page = f"/executions/{execution_id}"
     assert offered.search(served.client(Role.FULL).get(page).text)
@@ -56,7 +56,7 @@ def test_what_albums_were_found_in_is_shown_and_missed_where_it_is_gone(serve: C
     executions, client = served.services.get(Executions), served.client()
     shelf = b"Radiohead - <OK Computer> (1997)\n"
     execution = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt")
-    run_jobs(served.services.jobs, QUEUE)
+    run_jobs(served.services.engine, QUEUE)
     pages = [
         f"/executions/{execution.execution_id}",
         f"/executions/tasks/{executions.get_watch(execution.execution_id).task_id}",
@@ -77,7 +77,7 @@ def test_a_long_question_is_answered_and_a_refused_answer_leaves_its_token_as_it
     executions, full = served.services.get(Executions), served.client(Role.FULL)
     shelf = "".join(f"Artist {number} - Album (1997)\n" for number in range(300)).encode()
     execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
-    run_jobs(served.services.jobs, QUEUE)
+    run_jobs(served.services.engine, QUEUE)
     task_id = str(executions.get_watch(execution_id).task_id)
     asked = full.get(f"/api/v1/tasks/{task_id}").json()["albums"]
     token = full.post(f"/api/v1/tasks/{task_id}/token").json()["token"]
@@ -86,7 +86,7 @@ def test_a_long_question_is_answered_and_a_refused_answer_leaves_its_token_as_it
     assert (refused.status_code, "does not ask about album 999" in refused.text) == (400, True)
     assert full.post(at, json={"albums": asked, "token": "another"}).status_code == 403
     assert full.post(at, json={"albums": asked, "token": token}).json()["status"] == "running"
-    run_jobs(served.services.jobs, QUEUE)
+    run_jobs(served.services.engine, QUEUE)
     assert len(executions.records.list_albums(execution_id)) == 300
 
 

@@ -37,7 +37,7 @@ class TestAlbums:
         assert executions.get_definition("e1").steps
         with pytest.raises((DefinitionError, NotFoundError)):
             executions.start("no.such:DEFINITION", SHELF, "shelf.txt")
-        run_jobs(served.services.jobs, "albums")
+        run_jobs(served.services.engine, "albums")
         assert remote.get(AlbumWorkflows).get_execution("e1").status is ExecutionStatus.WAITING
         task_id = executions.get_watch("e1").task_id
         assert task_id is not None
@@ -51,7 +51,7 @@ class TestAlbums:
             remote.get(Answers).complete_by_right(task_id, [{**answer[0], "album_index": 999}])
         camel = [{"albumName" if name == "album_name" else name: each[name] for name in each} for each in answer]
         assert remote.get(Answers).complete(task_id, token, camel).status is not ExecutionStatus.WAITING
-        run_jobs(served.services.jobs, "albums")
+        run_jobs(served.services.engine, "albums")
         assert remote.get(AlbumWorkflows).get_execution("e1").status is ExecutionStatus.COMPLETED
         assert remote.get(Watch).expire_due().looked_at == 0
         day = remote.get(AlbumWorkflows).get_execution("e1").created_at.date()
@@ -61,7 +61,7 @@ class TestAlbums:
     def test_is_retried_and_deleted(self, served: Served, remote: Services) -> None:
         executions = remote.get(Executions)
         executions.start(next(iter(PATHS.values())), b"nothing", "shelf.txt", execution_id="e2")
-        run_jobs(served.services.jobs, "albums")
+        run_jobs(served.services.engine, "albums")
         assert (executions.retry("e2").attempt, remote.get(AlbumWorkflows).get_execution("e2").status) == (
             2,
             ExecutionStatus.RUNNING,
@@ -88,7 +88,7 @@ def test_an_execution_is_started_followed_and_answered(served: Served, tmp_path:
 def test_a_definition_that_only_the_server_has_is_run(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     executions = served.services.get(Executions)
     started = executions.start("tests.systems.albums.workflows:TWO_QUESTIONS", b"", "image.jpg")
-    run_jobs(served.services.jobs, "albums")
+    run_jobs(served.services.engine, "albums")
     task_id = str(executions.get_watch(started.execution_id).task_id)
     token = run_far(served, "tasks", "token", task_id).stdout.strip()
 

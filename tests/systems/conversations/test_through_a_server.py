@@ -37,7 +37,7 @@ class TestConversations:
             runs.rerun("run-1", PipelineStage.LAYOUT)
         with pytest.raises(JobStateError, match="cancel its job"):
             runs.delete("run-1")
-        run_jobs(served.services.jobs, "conversations")
+        run_jobs(served.services.engine, "conversations")
         again = runs.rerun("run-1", PipelineStage.LAYOUT, seed=5)
         assert (again.record.source_run_id, again.record.seed) == ("run-1", 5)
         assert runs.delete("run-1").results > 20

@@ -49,7 +49,7 @@ class TestJourneys:
         assert remote.get(JourneyRunner).run("R1").status is JourneyStatus.RUNNING
         assert remote.get(JourneyRunner).pause("R1").status is JourneyStatus.PAUSED
         assert remote.get(JourneyRunner).resume("R1").status is JourneyStatus.RUNNING
-        run_jobs(served.services.jobs, "journeys")
+        run_jobs(served.services.engine, "journeys")
         assert remote.get(Journeys).get_journey("R1").status is JourneyStatus.COMPLETED
         exported = remote.get(JourneyBackups).get_journey_complete("R1", tmp_path / "r1.zip")
         assert exported.journey_id == "R1"

@@ -31,7 +31,7 @@ def _sweep(services: Services, count: int) -> None:
     )
     parent = services.get(Sweeps).submit(sweep, sweep_id="sweep")
     for generation in range(sweep.generation_count()):
-        Planner(services.jobs).plan("sweep", generation, is_inline=True)
+        Planner(services.engine).plan("sweep", generation, is_inline=True)
     services.store.batch_put(
         JobMetric(
             job_id="sweep",

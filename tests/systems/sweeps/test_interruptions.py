@@ -13,7 +13,7 @@ from tests.systems.sweeps import sweep_tasks
 from tests.systems.sweeps.driving import Driver
 
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
+from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, ensure_queue
 from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.fields import Status
 from jobtable.systems.sweeps.adaptation import Adaptation
@@ -101,7 +101,7 @@ def extend(jobs: Jobs) -> None:
 
 
 def submit_plain(jobs: Jobs) -> None:
-    jobs.queues.ensure("default")
+    ensure_queue(jobs.store, jobs.clock, "default")
     Sweeps(jobs).submit(plane(stopper=None), sweep_id="s")
 
 

@@ -34,7 +34,7 @@ SWEEP = Sweep(
 
 def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable[..., Served]) -> None:
     served = serve()
-    finished = finish(Driver.on(served.services.jobs.store), SWEEP)
+    finished = finish(Driver.on(served.services.engine.store), SWEEP)
     assert [(trial.status.value, trial.value) for trial in finished.trials] == [
         ("COMPLETED", 101),
         ("COMPLETED", 102),
@@ -63,7 +63,7 @@ def test_the_distance_to_the_best_is_told_as_people_say_it(
     served = serve()
     space: dict[str, Any] = {"x": [1, next_x], "y": [-1]}
     sweep = Sweep(name="apart", task=sweep_tasks.bowl, space=space, objective="loss", sampler="grid")
-    finish(Driver.on(served.services.jobs.store), sweep)
+    finish(Driver.on(served.services.engine.store), sweep)
     shown = served.client(Accept="text/html").get("/sweeps/s").text
     assert re.findall(r"Next comes .*?</a>(.*?)</p>", shown)[0].endswith(told)
 
@@ -71,7 +71,7 @@ def test_the_distance_to_the_best_is_told_as_people_say_it(
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_names_of_what_is_drawn_cover_no_trial(browser: Browser, serve: Callable[..., Served], width: int) -> None:
     served = serve()
-    finish(Driver.on(served.services.jobs.store), SWEEP)
+    finish(Driver.on(served.services.engine.store), SWEEP)
     shown = Watched(browser, served, width)
     shown.page.goto("/sweeps/s")
     shown.page.locator("g.legend", has_text="stopped early").wait_for()
@@ -89,7 +89,7 @@ def test_long_names_of_parameters_do_not_cover_each_other(browser: Browser, serv
     space = {f"{'a_long_name_' * 3}{number}": ["one " * 20, "two " * 20] for number in range(10)}
     task = "tests.web.tasks:measure_anything"
     sweep = Sweep(name="named", task=task, space=space, trials=2, objective="loss_" * 12, sampler="random")
-    finish(Driver.on(served.services.jobs.store), sweep)
+    finish(Driver.on(served.services.engine.store), sweep)
     shown = Watched(browser, served)
     shown.page.goto("/sweeps/s")
     for kind in ("name", "end"):
@@ -107,7 +107,7 @@ def test_a_parameter_that_is_spread_over_magnitudes_is_drawn_so(serve: Callable[
     served = serve()
     space: dict[str, Any] = {"x": float_range(1e-5, 0.1, log=True), "y": [1, 2]}
     sweep = Sweep(name="spread", task=sweep_tasks.bowl, space=space, trials=2, objective="loss")
-    finish(Driver.on(served.services.jobs.store), sweep)
+    finish(Driver.on(served.services.engine.store), sweep)
     shown = served.client(Accept="text/html").get("/sweeps/s").text
     _, coordinates = map(json.loads, re.findall(r"<script type=.application/json.>(.*?)</script>", shown))
     assert dict(zip(coordinates["axes"], coordinates["isLog"], strict=True)) == {"x": True, "y": False, "loss": False}
@@ -115,7 +115,7 @@ def test_a_parameter_that_is_spread_over_magnitudes_is_drawn_so(serve: Callable[
 
 def test_a_sweep_that_has_reached_its_target_says_so(serve: Callable[..., Served]) -> None:
     served = serve()
-    finish(Driver.on(served.services.jobs.store), SWEEP.model_copy(update={"target": 101.5, "stopper": None}))
+    finish(Driver.on(served.services.engine.store), SWEEP.model_copy(update={"target": 101.5, "stopper": None}))
     client = served.client(Accept="text/html")
     shown = client.get("/sweeps/s").text
     assert "2 of 4 trials have ended; the target is reached, and no more are planned" in shown
@@ -137,13 +137,13 @@ def test_an_extension_is_offered_where_there_can_be_one(
     serve: Callable[..., Served], changed: dict[str, Any], is_offered: bool
 ) -> None:
     served = serve()
-    finish(Driver.on(served.services.jobs.store), Sweep.model_validate(SWEEP.model_dump() | changed))
+    finish(Driver.on(served.services.engine.store), Sweep.model_validate(SWEEP.model_dump() | changed))
     assert ("/api/v1/sweeps/s/extend" in served.client(Accept="text/html").get("/sweeps/s").text) is is_offered
 
 
 def test_why_a_sweep_has_failed_keeps_its_lines(serve: Callable[..., Served]) -> None:
     served = serve()
-    driver = Driver.on(served.services.jobs.store)
+    driver = Driver.on(served.services.engine.store)
     Sweeps(driver.jobs).submit(SWEEP.model_copy(update={"task": "tests.web.tasks:nothing"}), sweep_id="s")
     driver.run()
     shown = served.client(Accept="text/html").get("/sweeps/s").text
@@ -158,7 +158,7 @@ def test_why_a_sweep_has_failed_keeps_its_lines(serve: Callable[..., Served]) ->
 
 def test_a_sweep_of_which_nothing_runs_says_why(serve: Callable[..., Served]) -> None:
     served = serve()
-    driver = Driver.on(served.services.jobs.store)
+    driver = Driver.on(served.services.engine.store)
     client = served.client(Accept="text/html")
     Sweeps(driver.jobs).submit(SWEEP, sweep_id="s")
     planning = client.get("/sweeps/s").text
@@ -179,7 +179,7 @@ def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[
     sweeps = served.services.get(Sweeps)
     for sweep_id in ("going", "staying"):
         sweeps.submit(SWEEP, sweep_id=sweep_id)
-    served.services.jobs.store.delete(JobGates.key(job_id="going"))
+    served.services.engine.store.delete(JobGates.key(job_id="going"))
     answer = served.client(Accept="text/html").get("/sweeps")
     assert answer.status_code == 200
     assert "/sweeps/staying" in answer.text

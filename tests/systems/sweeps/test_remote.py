@@ -129,7 +129,7 @@ def test_who_has_lost_a_trial_is_refused(served: Served, work: ServerWork) -> No
 def test_what_is_no_job_of_a_sweep_has_none(
     served: Served, work: ServerWork, new: dict[str, Any], problem: str
 ) -> None:
-    served.services.jobs.submit(NewJob(name="other", task="tests.remote.tasks:wait", queue="other", **new))
+    served.services.engine.submit(NewJob(name="other", task="tests.remote.tasks:wait", queue="other", **new))
     (lease,) = work.claim("other", limit=1, instance_id="far", lease_seconds=60)
     with pytest.raises(ValueRefusedError, match=problem):
         work.desk(SweepDesk, lease).get_definition()

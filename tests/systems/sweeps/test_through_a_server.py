@@ -51,7 +51,7 @@ class TestSweeps:
             remote.get(Sweeps).submit(sweep(name="other"), sweep_id="s1")
         assert remote.get(Sweeps).stop("s1").job_id == "s1"
         remote.get(Sweeps).resume("s1")
-        run_jobs(served.services.jobs, "default")
+        run_jobs(served.services.engine, "default")
         progress = remote.get(Sweeps).get_progress("s1")
         assert (progress.status, progress.completed) == (Status.COMPLETED, 3)
         best = remote.get(Sweeps).find_best("s1")
@@ -60,12 +60,12 @@ class TestSweeps:
 
     def test_is_extended(self, served: Served, remote: Services) -> None:
         remote.get(Sweeps).submit(sweep(trials=1, queue="more"), sweep_id="more")
-        run_jobs(served.services.jobs, "more")
+        run_jobs(served.services.engine, "more")
         assert remote.get(Sweeps).extend("more", trials=1) == 2
         assert remote.get(Sweeps).extend("more", total=3) == 3
         with pytest.raises(ValueRefusedError, match="the grid of sweep more has only 3 points, not 4"):
             remote.get(Sweeps).extend("more", trials=1)
-        run_jobs(served.services.jobs, "more")
+        run_jobs(served.services.engine, "more")
         assert remote.get(Sweeps).get_progress("more").completed == 3
 
     def test_what_is_no_sweep_is_not_there(self, remote: Services) -> None:

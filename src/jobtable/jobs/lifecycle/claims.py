@@ -7,13 +7,12 @@ from random import Random
 
 from jobtable.clock import Clock, wall_time
 from jobtable.errors import JobtableError, ValueRefusedError
-from jobtable.jobs.lifecycle.endings import Endings
+from jobtable.jobs.core import EngineCore
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.jobs.lifecycle.starts import Starts
 from jobtable.jobs.lifecycle.transitions import MOST_JOBS, Refused, Transition, length_of
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobResource, Queue, QueueJob
 from jobtable.jobs.stored.fields import CLAIMABLE, Status
+from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.transactions import grouped
 
@@ -26,18 +25,13 @@ _LARGEST_CROWD = 16
 """Where claimers are in each other's way, each picks one share of the next jobs: of at most this many shares."""
 
 
-class Claims:
+class Claims(EngineCore):
     """How workers get jobs."""
 
     def __init__(
-        self, store: Store, clock: Clock, random: Random, queries: JobQueries, endings: Endings, starts: Starts
+        self, store: Store, objects: ObjectStore, *, clock: Clock | None = None, random: Random | None = None
     ) -> None:
-        self._store = store
-        self._clock = clock
-        self._random = random
-        self._queries = queries
-        self._endings = endings
-        self._starts = starts
+        super().__init__(store, objects, clock=clock, random=random)
         self._crowds: dict[str, float] = {}
         """How many claimers seem to want the same jobs, by queue, where they are more than one."""
 
@@ -50,11 +44,6 @@ class Claims:
         lease_seconds: float,
         instance: Instance | None = None,
     ) -> list[Lease]:
-        """Take up to `limit` ready jobs of a queue, the most urgent first; none if it is empty, paused or full.
-
-        No two claimers ever get the same job in one epoch. If the instance is given, InstanceJob and JobResource
-        items tell who has what. The leases must be kept alive by heartbeats.
-        """
         if limit < 1 or lease_seconds <= 0:
             raise ValueRefusedError(f"a claim takes at least one job for some time: {limit=}, {lease_seconds=}")
         claimed: list[Lease] = []
@@ -87,7 +76,7 @@ class Claims:
 
         The index may be behind: jobs that it shows but that cannot be had are passed over.
         """
-        there = self._store.find(Queue.key(queue_name=queue))
+        there = self.store.find(Queue.key(queue_name=queue))
         if there is None or there.paused_at is not None:
             return None
         most = _MOST_RECORDED_JOBS if instance is not None else MOST_JOBS
@@ -95,7 +84,7 @@ class Claims:
         places = self._choose(queue, wanted, passed_over) if wanted > 0 else []
         if not places:
             return None
-        found = self._store.batch_get([Job.key(job_id=place.job_id) for place in places])
+        found = self.store.batch_get([Job.key(job_id=place.job_id) for place in places])
         jobs = [(p, job) for p, job in zip(places, found, strict=True) if job is not None and job.status in CLAIMABLE]
         if len(jobs) < len(places):
             passed_over.update({place.job_id for place in places} - {job.job_id for _, job in jobs})
@@ -119,7 +108,7 @@ class Claims:
     def _choose(self, queue: str, wanted: int, passed_over: set[str]) -> list[QueueJob]:
         """The next jobs of a queue; where claimers are in each other's way, one share of them, picked at random."""
         crowd = round(self._crowds.get(queue, 1.0))
-        shown = self._queries.list_ready(queue, limit=wanted * crowd + len(passed_over))
+        shown = self.queries.list_ready(queue, limit=wanted * crowd + len(passed_over))
         places = [place for place in shown if place.job_id not in passed_over]
         share = max(1, min(wanted, -(-len(places) // crowd)))
         first = self._random.randrange(0, max(1, len(places)), share)
@@ -133,7 +122,7 @@ class Claims:
         seconds: float,
         instance: Instance | None,
     ) -> list[Lease]:
-        transition = Transition(self._store, self._clock)
+        transition = Transition(self.store, self.clock)
         leases = []
         for place, job in chosen:
             at = transition.time_for(job)
@@ -172,15 +161,11 @@ class Claims:
         return leases
 
     def promote_due(self, queue: str, *, limit: int = MOST_DUE) -> int:
-        """Make jobs ready whose time has come, and tell those who wait for a start or an end where nobody has.
-
-        If that cannot be done for some, it raises after the others were looked after.
-        """
         self._starts.tell_untold()
-        now = wall_time(self._clock)
+        now = wall_time(self.clock)
         done = 0
         problem: JobtableError | None = None
-        for place in self._store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):
+        for place in self.store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):
             try:
                 self._promote(place)
             except JobtableError as error:
@@ -191,7 +176,7 @@ class Claims:
         return done
 
     def _promote(self, place: QueueJob) -> None:
-        job = self._store.find(Job.key(job_id=place.job_id))
+        job = self.store.find(Job.key(job_id=place.job_id))
         if job is not None and job.is_final:
             self._endings.settle_due(job, place)
         elif job is not None and job.status in CLAIMABLE:

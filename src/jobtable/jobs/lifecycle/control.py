@@ -8,21 +8,17 @@ from graphlib import TopologicalSorter
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from jobtable.clock import Clock
 from jobtable.errors import ErrorReason, JobStateError, NotFoundError
+from jobtable.jobs.core import EngineCore
 from jobtable.jobs.dependencies.edges import condition_of
-from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.beginnings import Beginnings
-from jobtable.jobs.lifecycle.endings import Endings
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.lifecycle.transitions import Transition, length_of
-from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.read.trees import Trees
-from jobtable.jobs.stored.entities import Job, QueueJob
+from jobtable.jobs.stored.entities import Job, JobDependency, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
-from jobtable.jobs.submit.definition import EdgeCondition
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition
 from jobtable.model import Condition, Update, unchanged
-from jobtable.store import Store, TryAgain
+from jobtable.store import TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 
@@ -52,26 +48,8 @@ class _Ended(NamedTuple):
     """Whether there is no job under it, nor can one come."""
 
 
-class Control:
+class Control(EngineCore):
     """Acts on jobs from outside. Asking for what is already so changes nothing and is no error."""
-
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        queries: JobQueries,
-        trees: Trees,
-        endings: Endings,
-        dependencies: Dependencies,
-        beginnings: Beginnings,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._queries = queries
-        self._trees = trees
-        self._endings = endings
-        self._dependencies = dependencies
-        self._beginnings = beginnings
 
     # --- ending -----------------------------------------------------------------------------------------------------
     #
@@ -80,16 +58,14 @@ class Control:
     # A job that had ended takes children only while its parent does: it is closed only if there are jobs under it.
 
     def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
-        """End a job whose result nobody wants, and those under it: at once if it waits, by its worker if it runs."""
         return self._end_asked(job_id, _Ending(Status.CANCELLED, message or f"cancelled by {by}", by, tree))
 
     def stop(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
-        """Let a job end early but in order: at once if it waits; if it runs, it is asked to and keeps what it has."""
         return self._end_asked(job_id, _Ending(Status.STOPPED, message or f"stopped by {by}", by, tree))
 
     def _end_asked(self, job_id: str, ending: _Ending) -> Job:
         """End a job, and those under it if that is asked for, before anyone is told who waits for it."""
-        ended = self._end(self._queries.get_job(job_id), ending, is_asked_for=True)
+        ended = self._end(self.queries.get_job(job_id), ending, is_asked_for=True)
         if ended is None:
             raise NotFoundError(f"job {job_id} was deleted meanwhile")
         levels = [(ended, self._end_children(ended, ending))]
@@ -109,7 +85,7 @@ class Control:
         """End the children of a job: up to a hundred before anyone is told of one, as they may wait for each other."""
         if above.is_leaf or not ending.tree:
             return
-        for some in grouped(self._trees.children(above.job), MOST_ACTIONS, length_of):
+        for some in grouped(self.list_children_now(above.job), MOST_ACTIONS, length_of):
             yield from filter(None, [self._end(child, ending) for child in some])
 
     def _end(self, job: Job, ending: _Ending, *, is_asked_for: bool = False) -> _Ended | None:
@@ -121,7 +97,7 @@ class Control:
             if is_asked_for:
                 self._refuse_ended_otherwise(found, ending)
             if found.is_final:
-                if not is_asked_for and next(self._trees.children(found), None) is None:
+                if not is_asked_for and next(self.list_children_now(found), None) is None:
                     return _Ended(found, is_leaf=True)
                 return _Ended(self._close(found, ending))
             if has_lease(found):
@@ -131,16 +107,16 @@ class Control:
             return None if ended is None else _Ended(ended, is_untold=ended.dependents > 0)
 
         verb = "cancel" if ending.status is Status.CANCELLED else "stop"
-        return self._store.retrying(self._finder(job.job_id), end, f"{verb} job {job.job_id}", first=job)
+        return self.store.retrying(self._finder(job.job_id), end, f"{verb} job {job.job_id}", first=job)
 
     def _finder(self, job_id: str) -> Callable[[], Job | None]:
-        return lambda: self._store.find(Job.key(job_id=job_id))
+        return lambda: self.store.find(Job.key(job_id=job_id))
 
     def _refuse_ended_otherwise(self, job: Job, ending: _Ending) -> None:
         is_so = job.status is ending.status or (ending.tree and job.tree_status is ending.status)
         if not job.is_final or is_so:
             return
-        if not ending.tree or all(each.is_final for each in self._trees.below(job)):
+        if not ending.tree or all(each.is_final for each in self.list_below(job)):
             raise JobStateError(
                 f"job {job.job_id} is already {job.status} and cannot be {ending.status}", reason=ErrorReason.JOB_ENDED
             )
@@ -159,37 +135,32 @@ class Control:
 
     def _update(self, job: Job, *updates: Update, when: Condition) -> Job:
         try:
-            return self._store.update(job, *updates, when=when)
+            return self.store.update(job, *updates, when=when)
         except NotFoundError as error:
             raise TryAgain from error
 
     def seal(self, job_id: str) -> Job:
-        """Say that a group gets no more children: it ends when those that it has have ended."""
 
         def seal(job: Job) -> None:
             if job.is_awaiting or job.is_final:
                 return
             if not job.definition.is_group or job.status is not Status.RUNNING:
                 raise JobStateError(f"job {job_id} is not an open group and cannot be sealed")
-            transition = Transition(self._store, self._clock)
+            transition = Transition(self.store, self.clock)
             at = transition.time_for(job)
             transition.change(job, Status.RUNNING, at, Job.is_awaiting.set(True), message="waits for its children")
             transition.commit()
 
-        self._store.retrying(lambda: self._queries.get_job(job_id), seal, f"seal group {job_id}")
-        return self._endings.go_on(job_id) or self._queries.get_job(job_id)
+        self.store.retrying(lambda: self.queries.get_job(job_id), seal, f"seal group {job_id}")
+        return self._endings.go_on(job_id) or self.queries.get_job(job_id)
 
     # --- beginning anew ---------------------------------------------------------------------------------------------
 
     def retry(self, job_id: str, *, by: str = "local", tree: bool = False) -> Job:
-        """Let an ended job begin anew, with all its attempts; with `tree` everything under it that is not COMPLETED.
-
-        Jobs that wait for it wait again, and a group that had ended because of it goes on.
-        """
-        job = self._queries.get_job(job_id)
+        job = self.queries.get_job(job_id)
         chosen: dict[str, bool] = {}
         closed: list[str] = []
-        for each in chain([job], self._trees.below(job) if tree else ()):  # only ids are held: there may be many
+        for each in chain([job], self.list_below(job) if tree else ()):  # only ids are held: there may be many
             if _can_be_retried(each):
                 chosen[each.job_id] = each.is_gated
             elif tree and each.status is Status.COMPLETED and each.tree_status is not None:
@@ -202,22 +173,22 @@ class Control:
         for each_id in closed:  # it stays as it is, but what begins anew may have more to do under it
             self.open_for_system(each_id)
         for each_id in self._in_order(chosen):
-            fresh = self._queries.get_job(each_id)
+            fresh = self.queries.get_job(each_id)
             if _can_be_retried(fresh):  # a group has begun already, with the first of its jobs
-                self._beginnings.begin(fresh, by)
-        return self._queries.get_job(job_id)
+                self._beginnings().begin(fresh, by)
+        return self.queries.get_job(job_id)
 
     def begin_for_system(self, job_id: str, *, by: str = "local") -> Job:
         """Let a COMPLETED job begin anew, for the system whose job it is: run twice, it must make nothing twice."""
-        job = self._queries.get_job(job_id)
+        job = self.queries.get_job(job_id)
         if job.status is not Status.COMPLETED:
             raise JobStateError(f"job {job_id} is {job.status} and not COMPLETED: look at it again")
-        self._beginnings.begin(job, by)
-        return self._queries.get_job(job_id)
+        self._beginnings().begin(job, by)
+        return self.queries.get_job(job_id)
 
     def open_for_system(self, job_id: str) -> Job:
         """Let jobs come under a job again whose tree was ended, for the system that lets its own go on."""
-        return self._store.update(Job.key(job_id=job_id), Job.tree_status.set(None))
+        return self.store.update(Job.key(job_id=job_id), Job.tree_status.set(None))
 
     def _in_order(self, jobs: Mapping[str, bool]) -> Iterable[str]:
         """The jobs, each after those whose end it waits for: otherwise it would find its gates still broken.
@@ -231,14 +202,19 @@ class Control:
                     sorter.add(job_id, edge.dependency_job_id)
         return sorter.static_order()
 
+    def _beginnings(self) -> Beginnings:
+        return Beginnings(self.store, self.clock, self.queries, self._endings, self._dependencies)
+
     # --- order ------------------------------------------------------------------------------------------------------
 
+    def add_dependency(self, job_id: str, on: DependsOn) -> JobDependency:
+        return self._dependencies.add(job_id, on)
+
     def prioritise(self, job_id: str, priority: int) -> Job:
-        """Change a job's priority, and with it its place in the queue if it waits there."""
 
         def prioritise(job: Job) -> None:
-            entry = self._queries.find_entry(job)
-            with self._store.transaction() as tx:
+            entry = self.queries.find_entry(job)
+            with self.store.transaction() as tx:
                 tx.update(Job.key(job_id=job_id), Job.priority.set(priority))
                 if entry is not None and entry.rank is not None:
                     updates = (QueueJob.priority.set(priority), QueueJob.rank.set(rank_of(priority)))
@@ -248,8 +224,8 @@ class Control:
                 elif job.queue_name is not None:  # a retry adds an entry, with the priority that it finds
                     tx.check(QueueJob.key(queue_name=job.queue_name, job_id=job_id), QueueJob.priority.missing())
 
-        self._store.retrying(lambda: self._queries.get_job(job_id), prioritise, f"prioritise job {job_id}")
-        return self._queries.get_job(job_id)
+        self.store.retrying(lambda: self.queries.get_job(job_id), prioritise, f"prioritise job {job_id}")
+        return self.queries.get_job(job_id)
 
 
 def _can_be_retried(job: Job) -> bool:

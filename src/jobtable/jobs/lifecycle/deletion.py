@@ -5,52 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 
-from jobtable.clock import Clock
 from jobtable.errors import ConflictError, ErrorReason, JobStateError, TransactionFailedError
-from jobtable.jobs.dependencies.verbs import Dependencies
-from jobtable.jobs.lifecycle.endings import Endings
+from jobtable.jobs.core import EngineCore
 from jobtable.jobs.lifecycle.owners import command_to_delete
 from jobtable.jobs.lifecycle.transitions import length_of
-from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.read.trees import Trees
 from jobtable.jobs.report.reports import find_roll_up
 from jobtable.jobs.stored.entities import Job, JobChild, JobMetric, main
 from jobtable.jobs.stored.locations import job_prefix
 from jobtable.model import Entity, unchanged
-from jobtable.objects import ObjectStore
-from jobtable.store import Store, Undeclared
+from jobtable.store import Undeclared
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 
-class Deletion:
+class Deletion(EngineCore):
     """Deletes jobs. First it marks them, so that nobody retries them any more; the job item goes last."""
 
-    def __init__(
-        self,
-        store: Store,
-        objects: ObjectStore,
-        clock: Clock,
-        queries: JobQueries,
-        trees: Trees,
-        endings: Endings,
-        dependencies: Dependencies,
-    ) -> None:
-        self._store = store
-        self._objects = objects
-        self._clock = clock
-        self._queries = queries
-        self._trees = trees
-        self._endings = endings
-        self._dependencies = dependencies
-
     def delete(self, job_id: str, *, tree: bool = False) -> int:
-        """Remove an ended job with every item and object under it; gives the number of items.
-
-        With `tree` also the jobs under it; without, a job that has children is refused, and so is one that belongs to
-        something of a system. If it is interrupted, the same call again finishes it: the job item goes last.
-        """
         return self._delete_all(job_id, tree, _not_of_a_system)
 
     def delete_for_system(self, job_id: str) -> int:
@@ -62,9 +34,9 @@ class Deletion:
 
         JobStateError if one of them has not ended, or changes meanwhile: then none is marked.
         """
-        tx = self._store.transaction()
+        tx = self.store.transaction()
         for job in map(_ended, jobs):
-            tx.update(job, Job.deleted_at.set(self._clock.now()), when=unchanged(job, Job.status, Job.changed_at))
+            tx.update(job, Job.deleted_at.set(self.clock.now()), when=unchanged(job, Job.status, Job.changed_at))
         try:
             tx.commit()
         except TransactionFailedError as error:
@@ -75,7 +47,7 @@ class Deletion:
 
     def _deletable(self, job: Job, tree: bool) -> Iterator[Job]:
         """A job and those to delete with it, each before its children."""
-        below = self._trees.below(job)
+        below = self.list_below(job)
         if not tree and next(below, None) is not None:
             raise JobStateError(
                 f"job {job.job_id} has children",
@@ -90,7 +62,7 @@ class Deletion:
         Only their ids are held: a job with its parameters and its result may have 400 KB, and there may be many.
         """
         going: dict[str, None] = {}
-        top: Job | None = self._queries.get_job(job_id)
+        top: Job | None = self.queries.get_job(job_id)
         while top is not None:
             unmarked = [job.job_id for job in map(allowed, self._deletable(top, tree)) if job.job_id not in going]
             if not unmarked:
@@ -99,34 +71,34 @@ class Deletion:
                 self.mark_as_going(some)
             going.update(dict.fromkeys(unmarked))
             # No job comes under one that is marked. Those that came before that are found by another look.
-            top = self._store.find(Job.key(job_id=job_id))
+            top = self.store.find(Job.key(job_id=job_id))
         # One without a mark is another job: somebody else has deleted the one that had its id, too.
         marked = (job for job in self._there(reversed(going)) if job.deleted_at is not None)
         return sum(self._delete_one(each, going.keys()) for each in marked)
 
     def _there(self, job_ids: Iterable[str]) -> Iterator[Job]:
         """The jobs as they are now, without those that somebody else has deleted."""
-        return (job for job in self._queries.read_jobs(job_ids) if job is not None)
+        return (job for job in self.queries.read_jobs(job_ids) if job is not None)
 
     def _delete_one(self, job: Job, going: Set[str]) -> int:
-        if self._queries.find_entry(job) is not None:
+        if self.queries.find_entry(job) is not None:
             self._tell_all(job)
         removed = self._dependencies.remove_all(job.job_id)
-        removed += self._store.batch_delete(self._queries.find_instances_of_job(job.job_id))
-        removed += self._store.batch_delete(self._rolled_up_metrics(job, going))
+        removed += self.store.batch_delete(self.queries.find_instances_of_job(job.job_id))
+        removed += self.store.batch_delete(self._rolled_up_metrics(job, going))
         removed += self._delete_items_under(job.job_id)
-        for found in self._objects.list(job_prefix(job.job_id)):
-            self._objects.delete(found.key)
+        for found in self.objects.list(job_prefix(job.job_id)):
+            self.objects.delete(found.key)
         return removed + self._delete_item(job, going)
 
     def _delete_item(self, job: Job, going: Set[str]) -> int:
         """Remove the item of a job together with the one by which its parent knows it, unless that goes as well."""
         parent = job.parent_job_id
         is_left = parent is not None and parent not in going
-        known = self._store.find(JobChild.key(job_id=parent, child_job_id=job.job_id)) if is_left else None
+        known = self.store.find(JobChild.key(job_id=parent, child_job_id=job.job_id)) if is_left else None
         if known is None:
-            return int(self._store.delete(Job.key(job_id=job.job_id)))
-        with self._store.transaction() as tx:
+            return int(self.store.delete(Job.key(job_id=job.job_id)))
+        with self.store.transaction() as tx:
             tx.delete(Job.key(job_id=job.job_id))
             tx.delete(known)
         return 2
@@ -134,8 +106,8 @@ class Deletion:
     def _tell_all(self, job: Job) -> None:
         """Tell all who wait for a job that is deleted, or raise ConflictError: they would wait for ever."""
         # Read again: some of those who waited may have been deleted before it.
-        self._endings.settle(self._queries.get_job(job.job_id))
-        if self._queries.find_entry(job) is not None:
+        self._endings.settle(self.queries.get_job(job.job_id))
+        if self.queries.find_entry(job) is not None:
             raise ConflictError(
                 f"job {job.job_id} cannot be deleted yet: the index does not show all who wait for it; "
                 "delete it again in a moment"
@@ -143,15 +115,15 @@ class Deletion:
 
     def _delete_items_under(self, job_id: str) -> int:
         """Remove everything in a job's partition but the job, also items of kinds that this process does not know."""
-        under = self._store.collection(Job.key(job_id=job_id))
+        under = self.store.collection(Job.key(job_id=job_id))
         keys = (_key_of(entity) for entity in under if not isinstance(entity, Job))
-        return Batches(self._store).delete_items(main, keys)
+        return Batches(self.store).delete_items(main, keys)
 
     def _rolled_up_metrics(self, job: Job, going: Set[str]) -> Iterator[JobMetric]:
         """Yield the copies of a job's metrics under another job, unless they go with that one."""
         rule = find_roll_up(job)
         if rule is not None and rule.job_id not in going:
-            yield from (each for each in self._queries.list_metrics(rule.job_id) if each.child_job_id == job.job_id)
+            yield from (each for each in self.queries.list_metrics(rule.job_id) if each.child_job_id == job.job_id)
 
 
 def _ended(job: Job) -> Job:

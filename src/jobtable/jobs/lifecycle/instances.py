@@ -1,4 +1,4 @@
-"""A worker as an instance: what it runs on, and that it is alive."""
+"""Workers as instances: the machines they run on, and signs that they are alive."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jobtable.clock import Clock
 from jobtable.errors import NotFoundError
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.fields import Health, InstanceStatus
+from jobtable.jobs.verbs import InstanceVerbs, WorkVerbs
 from jobtable.store import Store
-
-if TYPE_CHECKING:
-    from jobtable.jobs.engine import Jobs
 
 _KEPT = timedelta(days=90)
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 _SOMEWHERE = ("192.0.2.1", 9)
-"""An address that belongs to nobody. Connecting a datagram socket to it sends nothing, but tells our own address."""
+"""An address reserved for documentation: connecting a datagram socket to it sends nothing but reveals our own."""
 
 
 def seen_until(clock: Clock) -> int:
-    """Until when a worker can be seen that has ended now: a worker leaves a record each time it is started."""
+    """Return until when a worker that ends now stays listed: every start of a worker leaves a record."""
     return int(clock.seconds() + _KEPT.total_seconds())
 
 
@@ -44,7 +41,7 @@ class InstanceInfo:
 
     @staticmethod
     def of_this_machine() -> InstanceInfo:
-        """What the machine can say of itself; its zone, and whether it is a spot instance, it does not know."""
+        """Return what the machine knows of itself, which is not its zone, nor whether it is a spot instance."""
         return InstanceInfo(
             instance_type=f"{platform.system().lower()}-{platform.machine()}-{os.cpu_count() or 1}cpu",
             gpu_count=len(list(_NVIDIA.iterdir())) if _NVIDIA.is_dir() else 0,
@@ -52,18 +49,16 @@ class InstanceInfo:
         )
 
 
-class Instances:
+class Instances(InstanceVerbs):
     """The Instance items of workers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def register(self, instance: Instance) -> None:
-        """Say that a worker is there."""
         self._store.put(instance)
 
     def beat(self, instance: Instance) -> None:
-        """Say that it lives; also where others had taken it for dead, or its item is gone."""
         try:
             self._store.update(
                 Instance.key(instance_id=instance.instance_id),
@@ -76,7 +71,6 @@ class Instances:
             self.register(instance)
 
     def stop(self, instance: Instance) -> None:
-        """Say that it has ended in good order."""
         stopped = {"status": InstanceStatus.STOPPED, "health_status": Health.UNKNOWN}
         self._store.put(instance.model_copy(update={**stopped, "time_to_live": seen_until(self._store.clock)}))
 
@@ -85,7 +79,7 @@ class Registration:
     """One worker as an instance, from its start to its end."""
 
     def __init__(
-        self, jobs: Jobs, info: InstanceInfo, *, queues: Sequence[str], slots: int, lease_seconds: float
+        self, jobs: WorkVerbs, info: InstanceInfo, *, queues: Sequence[str], slots: int, lease_seconds: float
     ) -> None:
         self._instances = jobs.instances
         self.instance = Instance(
@@ -104,15 +98,12 @@ class Registration:
         )
 
     def register(self) -> None:
-        """Say that the worker is there."""
         self._instances.register(self.instance)
 
     def beat(self) -> None:
-        """Say that it lives."""
         self._instances.beat(self.instance)
 
     def stop(self) -> None:
-        """Say that it has ended in good order."""
         self._instances.stop(self.instance)
 
 
@@ -121,6 +112,6 @@ def _own_address() -> str | None:
         try:
             probe.connect(_SOMEWHERE)
         except OSError:
-            return None  # this machine is on no network
+            return None  # without a network
         address: str = probe.getsockname()[0]
         return address

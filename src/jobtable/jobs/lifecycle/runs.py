@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from random import Random
 
-from jobtable.clock import Clock, wall_time
+from jobtable.clock import wall_time
 from jobtable.errors import (
     ConditionFailedError,
     LeaseLostError,
@@ -16,17 +15,17 @@ from jobtable.errors import (
     TransactionFailedError,
     ValueRefusedError,
 )
+from jobtable.jobs.core import EngineCore
 from jobtable.jobs.dependencies.edges import same_gates
-from jobtable.jobs.lifecycle.endings import Endings, Parents, add_ending
+from jobtable.jobs.lifecycle.endings import Parents, add_ending
 from jobtable.jobs.lifecycle.leases import Lease, Outcome, has_lease, holds
-from jobtable.jobs.lifecycle.starts import Starts
+from jobtable.jobs.lifecycle.recovery import LeaseObserver
 from jobtable.jobs.lifecycle.transitions import Refused, Transition, later, length_of
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.report.reports import final_metrics, find_roll_up
 from jobtable.jobs.stored.entities import InstanceJob, Job, JobGates, JobResource, JobStatus, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
 from jobtable.model import Condition, Update, unchanged
-from jobtable.store import Store, TryAgain
+from jobtable.store import TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 _NOT_ASKED_TO_END = Job.requested.missing()
@@ -40,25 +39,14 @@ _REFUSED = "ValidationError"
 """The code of a write that can never be done, whatever is there: its item would be too large."""
 
 
-class Runs:
+class Runs(EngineCore):
     """What workers do with jobs that they have claimed."""
-
-    def __init__(
-        self, store: Store, clock: Clock, random: Random, queries: JobQueries, endings: Endings, starts: Starts
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._random = random
-        self._queries = queries
-        self._endings = endings
-        self._starts = starts
 
     # --- while a job runs -------------------------------------------------------------------------------------------
 
     def heartbeat(self, lease: Lease) -> Lease:
-        """Say that the worker lives; gives the lease with the job as it is now, or LeaseLostError."""
         try:
-            job = self._store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.increment(1), when=holds(lease))
+            job = self.store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.increment(1), when=holds(lease))
         except (ConditionFailedError, NotFoundError) as error:
             raise lease.lost() from error
         if job.dependents > lease.job.dependents:  # someone may have begun to wait for its start as it was claimed
@@ -66,15 +54,14 @@ class Runs:
         return replace(lease, job=job)
 
     def report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
-        """Tell how far the job is: the job shows it, and its history keeps it. LeaseLostError if it is not held."""
 
         def write(held: Lease) -> None:
             job = held.job
-            at = later(self._clock.now(), job.changed_at)
+            at = later(self.clock.now(), job.changed_at)
             updates = [Job.changed_at.set(at), Job.message.set(message)]
             if progress is not None:
                 updates.append(Job.progress.set(progress))
-            tx = self._store.transaction()
+            tx = self.store.transaction()
             tx.update(job, *updates, when=holds(lease) & (Job.changed_at == job.changed_at))
             line = JobStatus(
                 job_id=job.job_id, status=Status.RUNNING, updated_at=at, progress=progress, message=message
@@ -86,30 +73,23 @@ class Runs:
                 _refuse_unstorable(f"the progress of job {job.job_id}", error)
                 raise
 
-        self._store.retrying(lambda: self.refresh(lease), write, f"store the progress of job {lease.job.job_id}")
+        self.store.retrying(lambda: self.refresh(lease), write, f"store the progress of job {lease.job.job_id}")
 
     def refresh(self, lease: Lease) -> Lease:
-        """The lease with the job as it is now, or LeaseLostError."""
-        job = self._store.find(Job.key(job_id=lease.job.job_id))
+        job = self.store.find(Job.key(job_id=lease.job.job_id))
         if job is None or not lease.is_held_in(job):
             raise lease.lost()
         return replace(lease, job=job)
 
     def look_at(self, leases: Sequence[Lease]) -> list[Job | None]:
-        """The jobs of leases as they are now, held or not, in one read; None for one that is gone."""
-        return self._store.batch_get([Job.key(job_id=lease.job.job_id) for lease in leases])
+        return self.store.batch_get([Job.key(job_id=lease.job.job_id) for lease in leases])
 
     # --- the end of a run -------------------------------------------------------------------------------------------
 
     def finish(self, lease: Lease, outcome: Outcome) -> Job:
-        """End a run: the job ends, is tried again later, or waits for its children; LeaseLostError if not held.
-
-        ValueRefusedError if the job and its result are too large for one item; NotFoundError if it has ended and
-        somebody has deleted it since.
-        """
 
         def write(held: Lease) -> list[str]:
-            transition = Transition(self._store, self._clock)
+            transition = Transition(self.store, self.clock)
             parents = self._endings.find_parents([held.job])
             self._add_finish(transition, held, outcome, parents, self._find_gates([held.job]))
             notified = parents.count(transition)
@@ -121,9 +101,9 @@ class Runs:
             return notified
 
         job_id = lease.job.job_id
-        notified = self._store.retrying(lambda: self.refresh(lease), write, f"finish job {job_id}", first=lease)
+        notified = self.store.retrying(lambda: self.refresh(lease), write, f"finish job {job_id}", first=lease)
         self._let_go_on(notified)
-        job = self._queries.get_job(job_id)
+        job = self.queries.get_job(job_id)
         if job.is_awaiting:  # its children may be waiting for its start and not know of it yet
             self._starts.tell([job])
         if job.dependents and job.is_final and not notified:
@@ -131,7 +111,6 @@ class Runs:
         return job
 
     def finish_many(self, ended: Sequence[tuple[Lease, Outcome]]) -> list[Lease]:
-        """End many runs, some tens in a transaction; gives the leases that were lost before."""
         lost: list[Lease] = []
         parents = self._endings.find_parents([lease.job for lease, _ in ended])
         together: dict[str, tuple[Lease, Outcome]] = {}
@@ -148,7 +127,7 @@ class Runs:
         told: dict[str, None] = {}
         try:
             for group in _groups(together.values()):
-                transition = Transition(self._store, self._clock)
+                transition = Transition(self.store, self.clock)
                 gates = self._find_gates([lease.job for lease, _ in group])
                 for lease, outcome in group:
                     self._add_finish(transition, lease, outcome, parents, gates)
@@ -177,7 +156,7 @@ class Runs:
     def _find_gates(self, jobs: Iterable[Job]) -> dict[str, JobGates]:
         """The gates of those jobs that have some, by job."""
         keys = [JobGates.key(job_id=job.job_id) for job in jobs if job.is_gated]
-        return {gates.job_id: gates for gates in self._store.batch_get(keys) if gates is not None} if keys else {}
+        return {gates.job_id: gates for gates in self.store.batch_get(keys) if gates is not None} if keys else {}
 
     def _add_finish(
         self,
@@ -190,28 +169,28 @@ class Runs:
         job = lease.job
         gates = known_gates.get(job.job_id)
         if job.requested == "cancel" or outcome.kind == "cancelled":
-            self._end(transition, lease, Status.CANCELLED, outcome, parents)
+            self._end_run(transition, lease, Status.CANCELLED, outcome, parents)
         elif job.requested == "stop" or outcome.kind == "stopped":
-            self._end(transition, lease, Status.STOPPED, outcome, parents)
+            self._end_run(transition, lease, Status.STOPPED, outcome, parents)
         elif outcome.kind == "failed" and outcome.retryable and job.attempts < job.max_attempts:
             self._try_again(transition, lease, outcome)
         elif outcome.kind == "failed":
-            self._end(transition, lease, Status.FAILED, outcome, parents)
+            self._end_run(transition, lease, Status.FAILED, outcome, parents)
         elif gates is None:
             when = None if job.is_gated else _HAS_NO_GATES
-            self._end(transition, lease, Status.COMPLETED, outcome, parents, when)
+            self._end_run(transition, lease, Status.COMPLETED, outcome, parents, when)
         elif gates.open_completions:
             transition.tx.check(gates, JobGates.open_completions > 0)
             self._await_children(transition, lease, outcome, gates)
         else:
             transition.tx.check(gates, same_gates(gates))
             if gates.broken_by is None:
-                self._end(transition, lease, Status.COMPLETED, outcome, parents)
+                self._end_run(transition, lease, Status.COMPLETED, outcome, parents)
             else:
                 broken = replace(outcome, message=self._endings.reason_of(gates.broken_by))
-                self._end(transition, lease, Status.FAILED, broken, parents)
+                self._end_run(transition, lease, Status.FAILED, broken, parents)
 
-    def _end(
+    def _end_run(
         self,
         transition: Transition,
         lease: Lease,
@@ -231,7 +210,7 @@ class Runs:
             parents=parents,
         )
         if status is Status.COMPLETED:
-            for metric in final_metrics(lease.job, outcome.result, self._clock.now()):
+            for metric in final_metrics(lease.job, outcome.result, self.clock.now()):
                 transition.tx.put(metric)
         self._close_records(transition, lease, status)
 
@@ -252,7 +231,7 @@ class Runs:
         )
         if job.queue_name is not None:
             place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
-            due = wall_time(self._clock) + timedelta(seconds=delay)
+            due = wall_time(self.clock) + timedelta(seconds=delay)
             transition.tx.update(place, QueueJob.not_before.set(due))
             transition.count(job.queue_name, running=-1)
         self._close_records(transition, lease, Status.FAILED)
@@ -278,11 +257,6 @@ class Runs:
     # --- without an end ---------------------------------------------------------------------------------------------
 
     def release(self, lease: Lease, reason: str, *, is_unopened: bool = False) -> Job:
-        """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted.
-
-        `is_unopened` says that the task did not begin, because its process could not open the store: a job to which
-        that happens too often in a row fails.
-        """
 
         def interrupt(held: Lease) -> Job:
             unopened = (held.job.unopened or 0) + 1 if is_unopened else None
@@ -291,7 +265,10 @@ class Runs:
                 raise TryAgain
             return job
 
-        return self._store.retrying(lambda: self.refresh(lease), interrupt, f"release job {lease.job.job_id}")
+        return self.store.retrying(lambda: self.refresh(lease), interrupt, f"release job {lease.job.job_id}")
+
+    def observer(self) -> LeaseObserver:
+        return LeaseObserver(self.store, self.clock, self.queries, self.interrupt_lost, self._endings.go_on)
 
     def interrupt_lost(self, job: Job) -> Job | None:
         """Take a job from a worker that is dead; None if the job has changed, or its worker lives after all.
@@ -300,14 +277,14 @@ class Runs:
         """
         if not has_lease(job) or job.instance_id is None:
             return None
-        is_recorded = self._store.find(InstanceJob.key(instance_id=job.instance_id, job_id=job.job_id)) is not None
+        is_recorded = self.store.find(InstanceJob.key(instance_id=job.instance_id, job_id=job.job_id)) is not None
         lease = Lease(job, job.instance_id, is_recorded)
         return self._interrupt(lease, f"its worker {job.instance_id} was lost", is_lost=True)
 
     def _interrupt(self, lease: Lease, reason: str, *, is_lost: bool, unopened: int | None = None) -> Job | None:
         job = lease.job
         losses = job.interruptions + is_lost
-        transition = Transition(self._store, self._clock)
+        transition = Transition(self.store, self.clock)
         still_silent = Job.heartbeat == job.heartbeat if is_lost else None
         if job.requested is not None:
             status = Status.CANCELLED if job.requested == "cancel" else Status.STOPPED
@@ -318,7 +295,7 @@ class Runs:
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
         else:
             status = Status.INTERRUPTED
-            place = self._queries.find_entry(job)
+            place = self.queries.find_entry(job)
             if place is None and job.queue_name is not None:
                 return None  # it has ended meanwhile
             when = _NOT_ASKED_TO_END if still_silent is None else _NOT_ASKED_TO_END & still_silent
@@ -329,7 +306,7 @@ class Runs:
             transition.commit()
         except Refused:
             return None
-        fresh = self._store.find(Job.key(job_id=job.job_id))
+        fresh = self.store.find(Job.key(job_id=job.job_id))
         if fresh is not None and fresh.is_final and fresh.dependents:
             self._endings.settle(fresh)
         return fresh
@@ -370,7 +347,7 @@ class Runs:
         transition.tx.update(
             JobResource.key(job_id=job_id, resource_id=instance_id),
             JobResource.status.set("RELEASED"),
-            JobResource.released_at.set(self._clock.now()),
+            JobResource.released_at.set(self.clock.now()),
         )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from jobtable.clock import Clock, wall_time
-from jobtable.errors import TransactionFailedError
-from jobtable.jobs.queues import Queues
-from jobtable.jobs.stored.entities import Job, JobDependency, JobStatus, Queue, QueueJob
+from jobtable.errors import AlreadyExistsError, TransactionFailedError
+from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, JobDependency, JobStatus, Queue, QueueJob
 from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import refusing
 from jobtable.model import Condition, Json, Update, unchanged
 from jobtable.store import Store, TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES
@@ -143,12 +144,40 @@ class Transition:
             if not names:
                 raise
             for name in names:
-                Queues(self._store, self._clock).ensure(name)
+                ensure_queue(self._store, self._clock, name)
             self.tx.commit()
 
     def _own(self, job_id: str, actions: int = 1) -> None:
         first = len(self.tx)
         self._owners.update(dict.fromkeys(range(first, first + actions), job_id))
+
+
+def add_queue(
+    store: Store,
+    clock: Clock,
+    name: str,
+    *,
+    max_concurrent_jobs: int = DEFAULT_CONCURRENCY,
+    priority: int = 500,
+    description: str = "",
+) -> Queue:
+    """Add a queue, or raise AlreadyExistsError."""
+    with refusing(f"queue {name!r}"):
+        queue = Queue(
+            queue_name=name,
+            created_at=clock.now(),
+            max_concurrent_jobs=max_concurrent_jobs,
+            priority=priority,
+            description=description,
+        )
+    store.add(queue)
+    return queue
+
+
+def ensure_queue(store: Store, clock: Clock, name: str) -> None:
+    """Add a queue with the default settings if it does not exist."""
+    with suppress(AlreadyExistsError):
+        add_queue(store, clock, name)
 
 
 def length_of(job: Job, result: Json = None) -> int:

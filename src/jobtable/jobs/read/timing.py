@@ -1,4 +1,4 @@
-"""How long a job has been running, and when it may end, as far as its progress tells."""
+"""How long a job has been running, and when it may end by its progress."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from jobtable.clock import Clock, wall_time
 from jobtable.jobs.stored.entities import Job, JobStatus
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import LONGEST_SECONDS
-from jobtable.store import Query, Store
+from jobtable.store import Store
 
 _MOST_REPORTS = 20
-"""Among how many lines of history a report of progress is looked for; a job may report messages alone."""
+"""How many lines of history are searched for a report of progress; a job may report messages alone."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long the present run of a job has taken, and its end as it looks now; None where nothing tells of that."""
+    """How long the current run of a job has taken, and its estimated end if there is one."""
 
     elapsed_seconds: float
     ends_at: datetime | None
@@ -25,60 +25,51 @@ class Timing:
 
 @dataclass(frozen=True)
 class _Mark:
-    """How far the run was at an instant."""
+    """The progress of a run at an instant."""
 
     at: datetime
     percent: float
 
 
-class Timings:
-    """Estimates by what running jobs report: that they go on as fast as they did in this run."""
+def timing_of(job: Job, store: Store, clock: Clock, *, percent: float | None = None) -> Timing | None:
+    """Return the timing of a running job, or None of any other; of a group, `percent` is the share that has ended.
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-
-    def of(self, job: Job, *, percent: float | None = None) -> Timing | None:
-        """The timing of a job that runs, None for any other; of a group, `percent` is the share that has ended."""
-        if job.status is not Status.RUNNING or job.started_at is None:
-            return None
-        now = wall_time(self._clock)
-        elapsed_seconds = max(0.0, (now - job.started_at).total_seconds())
-        return Timing(elapsed_seconds, self._end_of(job, job.started_at, now, percent))
-
-    def _end_of(self, job: Job, started_at: datetime, now: datetime, percent: float | None) -> datetime | None:
-        if percent is not None:
-            return _extrapolated(_Mark(started_at, 0), _Mark(now, percent), now)
-        last = _first_report(self._reports(job, started_at, newest_first=True))
-        if last is not None:
-            return _extrapolated(self._beginning(job, started_at), last, now)
-        expected = None if job.estimated_duration is None else _behind(started_at, job.estimated_duration)
-        return expected if expected is not None and expected > now else None
-
-    def _beginning(self, job: Job, started_at: datetime) -> _Mark | None:
-        """Where this run began. One that is not the first may resume from a checkpoint, so its first report tells."""
-        if job.lease_epoch == 1:
-            return _Mark(started_at, 0)
-        return _first_report(self._reports(job, started_at, newest_first=False))
-
-    def _reports(self, job: Job, started_at: datetime, *, newest_first: bool) -> Query[JobStatus]:
-        return self._store.query(JobStatus.key(job_id=job.job_id), after=started_at, newest_first=newest_first)
+    The end is estimated from what this run has reported, as if it went on at the same speed.
+    """
+    if job.status is not Status.RUNNING or job.started_at is None:
+        return None
+    now = wall_time(clock)
+    elapsed_seconds = max(0.0, (now - job.started_at).total_seconds())
+    return Timing(elapsed_seconds, _end_of(job, job.started_at, now, store, percent))
 
 
-def _first_report(lines: Query[JobStatus]) -> _Mark | None:
-    some = lines.page(size=_MOST_REPORTS).items
-    return next((_Mark(each.updated_at, each.progress) for each in some if each.progress is not None), None)
+def _end_of(job: Job, started_at: datetime, now: datetime, store: Store, percent: float | None) -> datetime | None:
+    if percent is not None:
+        return _extrapolate(_Mark(started_at, 0), _Mark(now, percent), now)
+
+    def report(*, newest_first: bool) -> _Mark | None:
+        history = JobStatus.key(job_id=job.job_id)
+        lines = store.query(history, after=started_at, newest_first=newest_first).page(size=_MOST_REPORTS).items
+        return next((_Mark(each.updated_at, each.progress) for each in lines if each.progress is not None), None)
+
+    last = report(newest_first=True)
+    if last is not None:
+        # A later attempt may resume from a checkpoint, so its first report counts.
+        first = _Mark(started_at, 0) if job.lease_epoch == 1 else report(newest_first=False)
+        return _extrapolate(first, last, now)
+    expected = None if job.estimated_duration is None else _later(started_at, job.estimated_duration)
+    return expected if expected is not None and expected > now else None
 
 
-def _extrapolated(first: _Mark | None, last: _Mark, now: datetime) -> datetime | None:
-    """When it will be at 100 percent. If that is past already, it has become slower, and is estimated from now."""
+def _extrapolate(first: _Mark | None, last: _Mark, now: datetime) -> datetime | None:
+    """Return when it reaches 100 percent; if that is past, it has become slower and is estimated from now."""
     if first is None or last.percent <= first.percent or last.percent >= 100:
         return None
     left = (100 - last.percent) / (last.percent - first.percent)
-    due = _behind(last.at, (last.at - first.at).total_seconds() * left)
-    return due if due is None or due > now else _behind(now, (now - first.at).total_seconds() * left)
+    due = _later(last.at, (last.at - first.at).total_seconds() * left)
+    return due if due is None or due > now else _later(now, (now - first.at).total_seconds() * left)
 
 
-def _behind(moment: datetime, seconds: float) -> datetime | None:
-    """That many seconds later; None where that is too far away to be an estimate, or beyond the calendar."""
+def _later(moment: datetime, seconds: float) -> datetime | None:
+    """Return the moment that many seconds later, or None if that is too far away to be an estimate."""
     return moment + timedelta(seconds=seconds) if seconds <= LONGEST_SECONDS else None

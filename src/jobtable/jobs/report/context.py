@@ -24,6 +24,7 @@ from jobtable.jobs.submit.definition import Definition
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
+    from jobtable.jobs.verbs import WorkVerbs
 
 
 def _never() -> bool:
@@ -45,14 +46,14 @@ class JobContext:
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: WorkVerbs,
         lease: Lease,
         *,
         should_stop: Callable[[], bool] = _never,
         flush_seconds: float = 1.0,
         sender: LineSender | None = None,
     ) -> None:
-        self.jobs = jobs
+        self.work = jobs
         self.job_id = lease.job.job_id
         self.epoch = lease.epoch
         self.attempt = lease.job.attempts
@@ -71,13 +72,18 @@ class JobContext:
         self._artifacts = jobs.recording.artifacts(lease)
         self._begin()
 
+    @property
+    def jobs(self) -> Jobs:
+        """The job engine, with its store; TaskError on a worker that has only a server."""
+        return self.work.engine
+
     def _begin(self) -> None:
         """Start with nothing collected, here or in a process that was forked; the thread comes with the first line."""
         self._process_id = os.getpid()
         self._lock = threading.Lock()
         self._stored_names: set[tuple[str, str | None]] = set()
         most_seconds = 2 * self._flush_seconds
-        recording = self.jobs.recording
+        recording = self.work.recording
         self._records = recording.buffer(self._lease, self.job_id, most_seconds=most_seconds)
         rule = self._rules.roll_up
         other_id = self.job_id if rule is None else rule.job_id
@@ -112,7 +118,7 @@ class JobContext:
         text = clean(str(message))
         line = log_line(
             self.job_id,
-            self.jobs.clock.now(),
+            self.work.clock.now(),
             level,
             text,
             source=source,
@@ -180,7 +186,7 @@ class JobContext:
         metric = JobMetric(
             job_id=self.job_id,
             metric_name=name,
-            timestamp=self.jobs.clock.now(),
+            timestamp=self.work.clock.now(),
             value=stored,
             unit=unit,
             step=whole_number("step", step),
@@ -191,7 +197,7 @@ class JobContext:
             refuse_unstorable(metric)
             self._stored_names.add((name, unit))
         self._collect(metric)
-        for copy in self._rules.copies(metric, self.jobs.clock.seconds()):
+        for copy in self._rules.copies(metric, self.work.clock.seconds()):
             self._collect(copy)
 
     # --- what the task keeps ----------------------------------------------------------------------------------------
@@ -217,7 +223,7 @@ class JobContext:
         values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
         for name in (name for name, value in values.items() if value is None):
             self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
-        self.jobs.recording.insist(self.flush, "what was told before a checkpoint")
+        self.work.recording.insist(self.flush, "what was told before a checkpoint")
         state = SavedState(
             step=whole_number("step", step) or 0,
             epoch=whole_number("epoch", epoch) or 0,
@@ -228,23 +234,23 @@ class JobContext:
         )
         saved = Path(source) if isinstance(source, str) else source
         kept = self._rules.keep_checkpoints if keep_last is None else keep_last
-        now = self.jobs.clock.now()
+        now = self.work.clock.now()
         with self._noticing_loss():
-            return self.jobs.recording.insist(
+            return self.work.recording.insist(
                 lambda: self._checkpoints.add(self._lease, saved, state, now, keep_last=kept), "a checkpoint"
             )
 
     def resume(self, *, best: bool = False) -> Checkpoint | None:
         """The last checkpoint of the job, from whichever attempt, or the best one; None where there is none."""
         find = self._checkpoints.find_best if best else self._checkpoints.find_latest
-        return self.jobs.recording.insist(find, "a checkpoint")
+        return self.work.recording.insist(find, "a checkpoint")
 
     def artifact(self, name: str, source: Path | str | bytes) -> JobArtifact:
         """Keep a file, or bytes, under a name, in place of what had it. LeaseLostError as for checkpoints."""
         kept = Path(source) if isinstance(source, str) else source
         with self._noticing_loss():
-            return self.jobs.recording.insist(
-                lambda: self._artifacts.put(self._lease, name, kept, self.jobs.clock), f"artifact {name}"
+            return self.work.recording.insist(
+                lambda: self._artifacts.put(self._lease, name, kept, self.work.clock), f"artifact {name}"
             )
 
     # --- the run ----------------------------------------------------------------------------------------------------
@@ -277,7 +283,7 @@ class JobContext:
         self._is_closed = True
         if self._flusher is not None:
             self._flusher.close()
-        self.jobs.recording.insist(self._close_records, "what was told last")
+        self.work.recording.insist(self._close_records, "what was told last")
 
     def _close_records(self) -> None:
         if self._sender is not None:
@@ -323,7 +329,7 @@ class JobContext:
             return
         try:
             with self._noticing_loss():
-                self.jobs.report(self._lease, progress=told[0], message=told[1])
+                self.work.report(self._lease, progress=told[0], message=told[1])
         except ValueRefusedError as error:  # it would be refused again, and so would all that is told after it
             self.warning(str(error))
         except JobtableError:
@@ -341,7 +347,7 @@ class JobContext:
             raise
 
     def _expiry(self, seconds: float | None) -> int | None:
-        return None if seconds is None else expiry_of(seconds, self.jobs.clock.seconds())
+        return None if seconds is None else expiry_of(seconds, self.work.clock.seconds())
 
 
 def _progress_text(message: str) -> str:

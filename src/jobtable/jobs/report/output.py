@@ -22,7 +22,7 @@ from jobtable.jobs.stored.entities import JobLog, JobLogText
 from jobtable.jobs.worker.patience import is_passing
 
 if TYPE_CHECKING:
-    from jobtable.jobs.engine import Jobs
+    from jobtable.jobs.verbs import WorkVerbs
 
 LINES_AT_ONCE = 1_000
 LINES_PER_SECOND = 100.0
@@ -46,7 +46,7 @@ class OutputCapture:
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: WorkVerbs,
         lease: Lease,
         *,
         flush_seconds: float = 1.0,

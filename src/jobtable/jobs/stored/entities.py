@@ -253,6 +253,10 @@ class InstanceJob(InstanceJobRecord, table=main, type="INSTANCE_JOB"):
     resource_utilization: Attr[Json] = default(None)
 
 
+DEFAULT_CONCURRENCY = 1000
+"""How many jobs of a queue run at once unless its settings say otherwise."""
+
+
 class Queue(QueueRecord, table=main, type="QUEUE"):
     """A queue of jobs, and how many of them may run at once. `job_count` counts its QueueJob items."""
 

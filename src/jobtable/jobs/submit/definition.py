@@ -254,3 +254,11 @@ class NewJob:
                 f"the {place} of job {self.name!r} is no finite number, which cannot be stored: give null or a text"
             )
         return complete
+
+
+def new_job(given: object) -> NewJob:
+    """Return what a program submits, or raise TypeError if it is not a NewJob."""
+    if isinstance(given, NewJob):
+        return given
+    several = "; submit_many takes several" if isinstance(given, list | tuple) else ""
+    raise TypeError(f"{given!r:.100} cannot be submitted; write NewJob(name=..., task=...){several}")

@@ -8,20 +8,18 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from jobtable.clock import Clock
 from jobtable.errors import ConflictError, DependencyCycleError, TransactionFailedError, ValueRefusedError
+from jobtable.jobs.core import EngineCore
 from jobtable.jobs.dependencies.cycles import Event, awaited, find_path, told
 from jobtable.jobs.dependencies.edges import condition_of
 from jobtable.jobs.dependencies.verbs import graph_version, raise_version, watch
 from jobtable.jobs.lifecycle.leases import IS_THERE
-from jobtable.jobs.lifecycle.transitions import length_of
-from jobtable.jobs.queues import Queues
+from jobtable.jobs.lifecycle.transitions import ensure_queue, length_of
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobStatus, Queue
 from jobtable.jobs.stored.fields import FINAL
-from jobtable.jobs.submit.definition import EdgeCondition, NewJob
+from jobtable.jobs.submit.definition import EdgeCondition, NewJob, new_job
 from jobtable.jobs.submit.preparation import SHARED_ACTIONS, Prepared, prepare
 from jobtable.model import Condition, Entity
-from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
 
 _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
@@ -31,29 +29,14 @@ _IS_OPEN = Job.tree_status.missing()
 """Holds only if nobody has ended the tree of a job since it was read."""
 
 
-def new_job(given: object) -> NewJob:
-    """What a program submits, or TypeError if it is something else than a job to submit."""
-    if isinstance(given, NewJob):
-        return given
-    several = "; submit_many takes several" if isinstance(given, list | tuple) else ""
-    raise TypeError(f"{given!r:.100} cannot be submitted: write NewJob(name=..., task=...){several}")
-
-
-class Submission:
+class Submission(EngineCore):
     """Submits jobs. A second submission with the same key or id finds the job of the first."""
 
-    def __init__(self, store: Store, clock: Clock, queues: Queues) -> None:
-        self._store = store
-        self._clock = clock
-        self._queues = queues
-
     def submit(self, new: NewJob) -> Job:
-        """Submit one job. It starts when a worker of its queue is free and everything that it waits for is done."""
         (job,) = self.submit_many([new])
         return job
 
     def submit_many(self, new: Iterable[NewJob]) -> list[Job]:
-        """Submit many jobs, some tens in a transaction. If it is interrupted, the same call again finishes it."""
         submitted: list[Job] = []
         waiting = map(new_job, new)
         while chunk := list(islice(waiting, _CHUNK)):
@@ -61,7 +44,6 @@ class Submission:
         return submitted
 
     def open_group(self, new: NewJob) -> Job:
-        """Make a job that only groups others: it runs without a worker, until it is sealed and they have ended."""
         new = new_job(new)
         if new.task is not None:
             raise ValueRefusedError(f"a group does nothing itself, but {new.name!r} names the task {new.task}")
@@ -81,12 +63,12 @@ class Submission:
                 self._add(prepared, version, beside)
             return [_refuse_another_task(known[str(each.job_id)], each) for each in new]
 
-        return self._store.retrying(lambda: self._jobs_named_in(new, new), add_missing, f"submit job {new[0].job_id}")
+        return self.store.retrying(lambda: self._jobs_named_in(new, new), add_missing, f"submit job {new[0].job_id}")
 
     # --- what is there already --------------------------------------------------------------------------------------
 
     def _prepare_sealed(self, new: NewJob, known: dict[str, Job]) -> Prepared:
-        prepared = prepare(new, known, self._clock.now(), is_group=new.task is None)
+        prepared = prepare(new, known, self.clock.now(), is_group=new.task is None)
         if new.task is None:
             prepared = replace(prepared, job=prepared.job.model_copy(update={"is_awaiting": True}))
         known[prepared.job.job_id] = prepared.job
@@ -98,7 +80,7 @@ class Submission:
         prepared: list[Prepared] = []
         for new in named:
             if new.job_id not in known:
-                prepared.append(prepare(new, known, self._clock.now(), is_group=is_group))
+                prepared.append(prepare(new, known, self.clock.now(), is_group=is_group))
                 known[prepared[-1].job.job_id] = prepared[-1].job
         version = self._refuse_cycles(prepared, known)
         for together in _packed(prepared, known):
@@ -120,7 +102,7 @@ class Submission:
 
     def _read(self, job_ids: Iterable[str]) -> dict[str, Job]:
         keys = [Job.key(job_id=job_id) for job_id in sorted(job_ids)]
-        return {job.job_id: job for job in self._store.batch_get(keys) if job is not None} if keys else {}
+        return {job.job_id: job for job in self.store.batch_get(keys) if job is not None} if keys else {}
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -140,12 +122,12 @@ class Submission:
         ]
         if not risky:
             return None
-        version = graph_version(self._store)
+        version = graph_version(self.store)
         edges: dict[str, list[JobDependency]] = {each.job.job_id: list(each.edges) for each in prepared}
 
         def edges_of(job_id: str) -> list[JobDependency]:
             if job_id not in edges:
-                edges[job_id] = list(self._store.query(JobDependency.key(job_id=job_id)))
+                edges[job_id] = list(self.store.query(JobDependency.key(job_id=job_id)))
             return edges[job_id]
 
         for each in prepared:
@@ -171,11 +153,11 @@ class Submission:
         def add(known: dict[str, Job]) -> Job:
             if str(new.job_id) in known:
                 return known[str(new.job_id)]
-            prepared = prepare(new, known, self._clock.now(), is_group=is_group)
+            prepared = prepare(new, known, self.clock.now(), is_group=is_group)
             self._add([prepared], self._refuse_cycles([prepared], known))
             return prepared.job
 
-        return self._store.retrying(lambda: self._jobs_named_in([new], [new]), add, f"submit job {new.job_id}")
+        return self.store.retrying(lambda: self._jobs_named_in([new], [new]), add, f"submit job {new.job_id}")
 
     def _add(self, together: list[Prepared], version: int | None, beside: Sequence[Entity] = ()) -> None:
         try:
@@ -184,11 +166,11 @@ class Submission:
             if not _misses_a_queue(error):
                 raise
             for name in sorted({each.place.queue_name for each in together}):
-                self._queues.ensure(name)
+                ensure_queue(self.store, self.clock, name)
             self._add_once(together, version, beside)
 
     def _add_once(self, together: list[Prepared], version: int | None, beside: Sequence[Entity]) -> None:
-        with self._store.transaction() as tx:
+        with self.store.transaction() as tx:
             _add_items(tx, together)
             for item in beside:
                 tx.put(item)

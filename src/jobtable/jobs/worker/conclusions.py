@@ -11,9 +11,9 @@ from functools import partial
 from typing import TypeVar
 
 from jobtable.errors import JobtableError, LeaseLostError, NotFoundError, RequestRefused, ValueRefusedError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.heartbeats import Heartbeats, Held
 from jobtable.jobs.worker.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
 
@@ -48,7 +48,7 @@ class WorkerReport:
 class Conclusions:
     """Writes how runs ended, again and again while the store cannot be used, for as long as their leases hold."""
 
-    def __init__(self, jobs: Jobs, heartbeats: Heartbeats) -> None:
+    def __init__(self, jobs: WorkVerbs, heartbeats: Heartbeats) -> None:
         self._jobs = jobs
         self._heartbeats = heartbeats
         self._lock = threading.Lock()

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from jobtable.errors import JobtableError, LeaseLostError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.patience import is_passing
 
 _LOG = logging.getLogger("jobtable.worker")
@@ -50,7 +50,7 @@ class Heartbeats:
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: WorkVerbs,
         lease_seconds: float,
         *,
         beat_instance: Callable[[], None],

@@ -8,11 +8,11 @@ from functools import partial
 
 from jobtable.errors import JobtableError, TaskError
 from jobtable.jobs import tasks
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import headline_and_trace
 from jobtable.jobs.submit.definition import Definition
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.conclusions import Conclusions
 from jobtable.jobs.worker.heartbeats import Heartbeats, Held, Wish
 from jobtable.jobs.worker.process_slots import ProcessSlots
@@ -35,7 +35,7 @@ class InlineSlots:
     def __init__(
         self,
         count: int,
-        jobs: Jobs,
+        jobs: WorkVerbs,
         heartbeats: Heartbeats,
         conclusions: Conclusions,
         on_free: Callable[[BaseException | None], None],

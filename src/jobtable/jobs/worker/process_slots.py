@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from jobtable.errors import JobtableError, ValueRefusedError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.output import OutputCapture
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.conclusions import Conclusions
 from jobtable.jobs.worker.forkserver import ForkServer, ServerLostError
 from jobtable.jobs.worker.heartbeats import Heartbeats, Held
@@ -39,8 +39,8 @@ class ProcessSlots:
     def __init__(
         self,
         count: int,
-        open_jobs: Callable[[], Jobs],
-        jobs: Jobs,
+        open_jobs: Callable[[], WorkVerbs],
+        jobs: WorkVerbs,
         heartbeats: Heartbeats,
         conclusions: Conclusions,
         on_free: Callable[[BaseException | None], None],
@@ -171,7 +171,7 @@ class ProcessSlots:
                 self._server = ForkServer(self._preload)
 
 
-def _check_picklable(open_jobs: Callable[[], Jobs]) -> None:
+def _check_picklable(open_jobs: Callable[[], WorkVerbs]) -> None:
     """Refuse what the process of a job could not import, before any job fails of it."""
     try:
         text = pickle.dumps(open_jobs)
@@ -185,7 +185,7 @@ def _check_picklable(open_jobs: Callable[[], Jobs]) -> None:
         )
 
 
-def own_modules(open_jobs: Callable[[], Jobs]) -> list[str]:
+def own_modules(open_jobs: Callable[[], WorkVerbs]) -> list[str]:
     """What this process has loaded to use its store, which each job will need too.
 
     A program may have loaded much else, such as the server with all its pages: no job waits for that.

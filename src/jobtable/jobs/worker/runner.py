@@ -22,12 +22,12 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from jobtable.clock import SYSTEM_CLOCK
 from jobtable.errors import JobtableError, TaskError, kind_and_text
 from jobtable.jobs import tasks
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.logging_handler import JobLogHandler
 from jobtable.jobs.report.sent_lines import Flushed, LineSender
 from jobtable.jobs.submit.definition import Definition
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.patience import insist, is_passing
 
 MOST_RESULT_BYTES = 390_000
@@ -42,7 +42,7 @@ _HEADROOM_BYTES = 256 * 1024 * 1024
 class Request:
     """What the process of a job is told; picklable."""
 
-    open_jobs: Callable[[], Jobs]
+    open_jobs: Callable[[], WorkVerbs]
     lease: Lease
     output_key: str
     """What its worker knows the lines by that it logs."""

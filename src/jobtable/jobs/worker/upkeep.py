@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 
 from jobtable.errors import ConflictError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.verbs import WorkVerbs
 
 _LOG = logging.getLogger("jobtable.worker")
 _PROMOTE_SECONDS = 1.0
@@ -18,7 +18,7 @@ _QUIET_SECONDS = 1.0
 class Upkeep:
     """Does what is due, whenever it is asked to."""
 
-    def __init__(self, jobs: Jobs, queues: Sequence[str], lease_seconds: float) -> None:
+    def __init__(self, jobs: WorkVerbs, queues: Sequence[str], lease_seconds: float) -> None:
         self.queues = list(queues)
         """The most urgent first; among those of one priority, the one that was served longest ago."""
         self._priorities: dict[str, int] = {}

@@ -13,9 +13,9 @@ from types import FrameType
 from typing import Literal, Protocol
 
 from jobtable.errors import JobtableError, ValueRefusedError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
 from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
 from jobtable.jobs.worker.heartbeats import Heartbeats
 from jobtable.jobs.worker.inline import InlineSlots
@@ -70,7 +70,7 @@ class Worker:
 
     def __init__(
         self,
-        open_jobs: Callable[[], Jobs],
+        open_jobs: Callable[[], WorkVerbs],
         queues: Sequence[str],
         *,
         slots: int = 1,
@@ -82,7 +82,7 @@ class Worker:
         drain_seconds: float = 30.0,
     ) -> None:
         opener: object = open_jobs
-        if isinstance(opener, Jobs):
+        if not callable(opener):
             told = "each process opens the jobs for itself"
             raise TypeError(f"{told}: instead of a Jobs give what opens it, functools.partial(open_jobs, URL)")
         for name, given in (("queues", queues), ("preload", preload)):

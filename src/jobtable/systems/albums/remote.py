@@ -6,13 +6,14 @@ import base64
 from typing import Any
 
 from jobtable.jobs.engine import Jobs
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server import Server, only_at_store, path_of
 from jobtable.systems.albums.answers import Answers, with_field_names
 from jobtable.systems.albums.entities import Execution
 from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.watch import Watch, WatchReport
 
 
+@only_at_store("advance", "deliver_again", "fail", "go_on", "submit_step")
 class ServerExecutions(Executions):
     """Executions that a server's workers run, owned by the user of the token."""
 
@@ -41,6 +42,7 @@ class ServerExecutions(Executions):
         return int(self._server.write("DELETE", path_of("executions", execution_id), query={"stop": stop})["count"])
 
 
+@only_at_store("time_out")
 class ServerAnswers(Answers):
     """Answers tasks through a server."""
 

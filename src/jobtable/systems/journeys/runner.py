@@ -331,7 +331,7 @@ def _hold(context: JobContext) -> Hold:
 
     def check() -> None:
         try:
-            context.jobs.refresh(context.lease)
+            context.work.refresh(context.lease)
         except LeaseLostError as error:
             raise ExecutionLost(str(error)) from error
 

@@ -7,6 +7,7 @@ from typing import Any
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.remote.recording import lease_of
 from jobtable.remote.server import TIMEOUT_SECONDS, Server, path_of
 from jobtable.systems.sweeps.desk import EarlierRuns, SweepDesk
@@ -43,9 +44,9 @@ class ServerSweeps(Sweeps):
 class ServerSweepDesk(SweepDesk):
     """The sweep of a job that a remote worker holds; it waits for a server that does not answer."""
 
-    def __init__(self, server: Server, jobs: Jobs, lease: Lease) -> None:
-        super().__init__(jobs, lease)
+    def __init__(self, server: Server, work: WorkVerbs, lease: Lease) -> None:
         self._server = server
+        self._lease = lease
 
     def get_definition(self) -> Sweep:
         return Sweep.model_validate(self._read("sweep"))

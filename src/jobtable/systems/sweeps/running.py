@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from jobtable.errors import JobStateError, JobtableError, TaskError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.reports import stored_number
 from jobtable.jobs.tasks import FailTask, StopTask, resolve, task
+from jobtable.jobs.verbs import WorkVerbs
 from jobtable.systems.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.systems.sweeps.stoppers import Asha, Median, is_worse
 from jobtable.systems.sweeps.sweep import Sweep
@@ -22,7 +22,7 @@ from jobtable.systems.sweeps.trials import TrialConfig, config_of
 
 T = TypeVar("T")
 
-_DEFINITIONS: WeakKeyDictionary[Jobs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
+_DEFINITIONS: WeakKeyDictionary[WorkVerbs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
 """The definitions of sweeps whose trials this process ran; what a trial needs of one never changes.
 
 The key has the creation time, because a later sweep may have the id of a deleted one.
@@ -32,7 +32,7 @@ _MOST_KEPT = 100
 _NOTHING = EarlierRuns(at_rungs={}, stopped_at=None, last_report=None)
 
 
-def _definition(jobs: Jobs, config: TrialConfig, desk: SweepDesk) -> Sweep:
+def _definition(jobs: WorkVerbs, config: TrialConfig, desk: SweepDesk) -> Sweep:
     known = _DEFINITIONS.setdefault(jobs, {})
     sweep = (config.sweep_id, config.sweep_created_at)
     definition = known.get(sweep)
@@ -62,8 +62,8 @@ class Trial:
     def __init__(self, job: JobContext) -> None:
         self._job = job
         self._config = config_of(job.lease.job)
-        self._desk = job.jobs.desk(SweepDesk, job.lease)
-        self._sweep = _definition(job.jobs, self._config, self._desk)
+        self._desk = job.work.desk(SweepDesk, job.lease)
+        self._sweep = _definition(job.work, self._config, self._desk)
         self._earlier = _NOTHING if job.epoch == 1 else self._insist(self._desk.find_earlier_runs)
         self._at_rungs = dict(self._earlier.at_rungs)
         self._last_value = self._earlier.last_report
@@ -90,7 +90,7 @@ class Trial:
 
     def _insist(self, call: Callable[[], T]) -> T:
         """Ask the desk until it answers; every call may be repeated."""
-        return self._job.jobs.recording.insist(call, "its sweep")
+        return self._job.work.recording.insist(call, "its sweep")
 
     def _take(self, name: str, value: float, step: int | None, epoch: int | None) -> None:
         """Take a report of the objective; at a rung, compare it."""
@@ -166,8 +166,8 @@ def plan_generation(job: JobContext, sweep_id: str, generation: int) -> dict[str
     The result has the total number of trials that it knew of: if there are more by then, the job restarts. For an ended
     sweep it stops, and is resumed with it.
     """
-    desk = job.jobs.desk(SweepDesk, job.lease)
-    insist = job.jobs.recording.insist
+    desk = job.work.desk(SweepDesk, job.lease)
+    insist = job.work.recording.insist
     sweep = insist(desk.get_definition, "its sweep")
     swept = resolve(sweep.task)
     swept.check_names((*sweep.params, *sweep.space.root))  # otherwise every single trial would fail

@@ -9,8 +9,8 @@ from fastapi import Body as JsonBody
 from pydantic import BaseModel, Field
 
 from jobtable.errors import JobtableError
-from jobtable.jobs.lifecycle.many import ActedOn
 from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.verbs import ActedOn
 from jobtable.web.api.jobs import NewJobBody
 from jobtable.web.api.parts import Body, api_router
 from jobtable.web.dependencies import CallerOf, TheJobs

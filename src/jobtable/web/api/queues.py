@@ -8,8 +8,7 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from jobtable.jobs.queues import DEFAULT_CONCURRENCY
-from jobtable.jobs.stored.entities import Queue, QueueJob
+from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Queue, QueueJob
 from jobtable.jobs.stored.fields import Priority
 from jobtable.web.api.parts import Body, Id, api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id

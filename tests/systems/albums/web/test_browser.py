@@ -30,7 +30,7 @@ def test_a_validation_task_is_completed(watched: Watched, served: Served, world:
     page.get_by_label("Year").first.fill("1998")
     page.get_by_role("button", name="Confirm").click()
     page.wait_for_url(f"**/executions/{world.made['execution']}")
-    run_jobs(served.services.jobs, "albums")
+    run_jobs(served.services.engine, "albums")
     page.locator(".head-status .badge-completed").wait_for()
     assert served.services.get(AlbumWorkflows).get_album(world.made["execution"], 1).year == 1998
 

@@ -17,7 +17,7 @@ def test_a_sweep_is_extended(watched: Watched, served: Served) -> None:
         name="grows", task="tests.web.tasks:bowl", space={"x": [1, 2, 3], "kind": ["a"]}, trials=2, queue="grow"
     )
     sweeps.submit(sweep, sweep_id="grows")
-    run_jobs(served.services.jobs, "grow")
+    run_jobs(served.services.engine, "grow")
     page.goto("/sweeps/grows")
     page.locator(".head-status .badge-completed").wait_for()
     page.get_by_role("button", name="Extend").click()
@@ -25,7 +25,7 @@ def test_a_sweep_is_extended(watched: Watched, served: Served) -> None:
     page.get_by_label("Trials in all").fill("5")
     page.get_by_role("button", name="Extend").click()
     page.get_by_text("2 of 5 trials have ended").wait_for()
-    run_jobs(served.services.jobs, "grow")
+    run_jobs(served.services.engine, "grow")
     page.get_by_text("5 of 5 trials have ended").wait_for()
     assert sweeps.get_progress("grows").completed == 5
 

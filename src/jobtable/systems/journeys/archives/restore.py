@@ -17,6 +17,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.stopping import await_workers
+from jobtable.jobs.lifecycle.transitions import ensure_queue
 from jobtable.jobs.stored.entities import Job, main
 from jobtable.model import Condition
 from jobtable.store import TryAgain
@@ -197,7 +198,7 @@ class Restore:
         items = (item for item in self._archive.items() if item["SK"] != _METADATA)
         jobs = self._archive.job_items()
         for queue in sorted(self._archive.queues):  # so that an imported job can be retried here
-            self._engine.queues.ensure(queue)
+            ensure_queue(self._store, self._engine.clock, queue)
         if self._is_merged:
             added = sum(add_item(self._store, main, item) for item in jobs)
             return added + sum(add_item(self._store, journeys, item) for item in items)

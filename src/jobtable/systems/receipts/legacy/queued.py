@@ -5,8 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from jobtable.errors import AlreadyExistsError, TransactionFailedError
-from jobtable.jobs.queues import DEFAULT_CONCURRENCY
-from jobtable.jobs.stored.entities import Job, Queue, QueueJob
+from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, Queue, QueueJob
 from jobtable.jobs.stored.fields import CLAIMABLE, FINAL, rank_of
 from jobtable.jobs.submit.definition import Definition
 from jobtable.model import Entity

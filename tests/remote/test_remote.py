@@ -199,7 +199,7 @@ def test_what_needs_the_store_itself_says_so(remote: Services) -> None:
 def test_a_reader_reads_and_changes_nothing(served: Served) -> None:
     with ServerServices(served.url, served.token(Role.READ)) as reader:
         list(reader.jobs.queries.list_queues())
-        with pytest.raises(AccessDenied, match="the role read does not allow this"):
+        with pytest.raises(AccessDenied, match="role read may not do this"):
             reader.jobs.submit(NewJob(name="a", task="m:f"))
 
 
@@ -392,7 +392,7 @@ class TestOnTheCommandLine:
     def test_a_reader_is_refused_in_one_line(self, served: Served) -> None:
         self.run(served, "queues", "list", role=Role.READ)
         refused = self.run(served, "queues", "create", "q", code=ExitCode.FAILED, role=Role.READ)
-        assert "the role read does not allow this" in refused.stderr
+        assert "role read may not do this" in refused.stderr
         assert len(refused.stderr.splitlines()) == 1
 
     def test_who_has_no_token_is_told_where_to_give_it(self, served: Served) -> None:

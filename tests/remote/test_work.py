@@ -207,7 +207,7 @@ class TestRefusals:
         with large.open("wb") as file:
             file.truncate(3_000_001)
         for keep in (JobContext(work, lease).checkpoint, partial(JobContext(work, lease).artifact, "large")):
-            with pytest.raises(RequestRefused, match="more than 3,000,000 bytes"):
+            with pytest.raises(RequestRefused, match="larger than 3,000,000 bytes"):
                 keep(large)
         assert objects_of(served, lease.job.job_id) == []
 

@@ -114,7 +114,7 @@ def test_jobs_are_filtered(watched: Watched, world: World) -> None:
     page = watched.page
     page.goto("/jobs")
     page.get_by_label("Status").select_option("FAILED")
-    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Search").click()
     page.wait_for_url("**status=FAILED**")
     assert page.locator(f'tr[data-job="{world.failed_job}"]').count() == 1
     assert page.locator(f'tr[data-job="{world.completed_job}"]').count() == 0
@@ -124,7 +124,7 @@ def test_the_filters_say_what_is_listed_when_one_goes_back(watched: Watched) -> 
     page = watched.page
     page.goto("/jobs")
     page.get_by_label("Status").select_option("FAILED")
-    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Search").click()
     page.wait_for_url("**status=FAILED**")
     page.go_back()
     page.wait_for_url("**/jobs")
@@ -192,16 +192,16 @@ def test_the_whole_log_is_searched_and_not_only_what_is_shown(watched: Watched, 
     page.get_by_text("100 lines in the whole log so far.").wait_for()
     assert found.first.locator("mark").all_inner_texts() == ["Needle"]
     assert "Needle <b>0</b>" in found.first.inner_text()
-    page.get_by_role("button", name="Look further").click()
+    page.get_by_role("button", name="Show more").click()
     page.get_by_text("120 lines in the whole log.").wait_for()
-    assert not page.get_by_role("button", name="Look further").is_visible()
+    assert not page.get_by_role("button", name="Show more").is_visible()
     page.get_by_role("button", name="Back to the log").click()
     page.get_by_text("No match in the last 300 lines.").wait_for()
     with closing(jobs.recording.log_text(lease)) as text:
         text.append(b"\n" * 20_000 + b"printed, and left out of the table\n")
         text.finish()
     field.fill("LEFT OUT")
-    page.get_by_role("button", name="In the whole log").click()
+    page.get_by_role("button", name="Search whole log").click()
     page.get_by_text("1 line in the whole log.").wait_for()
     assert found.locator(".line-place, .line-level").all_inner_texts() == ["line 20001", "run 1"]
     field.fill("")
@@ -235,7 +235,7 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
         for n in range(3)
     ]
     page.goto("/jobs?text=many")
-    page.get_by_label("Choose all jobs of this page").check()
+    page.get_by_label("Select all jobs on this page").check()
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Cancel").click()
     wait_until_told(page, "3 done")
@@ -249,9 +249,9 @@ def test_jobs_are_chosen_and_compared(watched: Watched, served: Served, world: W
         client.post("/api/v1/jobs", json=new)
     page.goto("/jobs?text=alike")
     compare = page.get_by_role("link", name="Compare")
-    page.get_by_label("Choose alike 0").check()
+    page.get_by_label("Select alike 0").check()
     assert not compare.is_visible(), "there is nothing to compare it with"
-    page.get_by_label("Choose alike 2").check()
+    page.get_by_label("Select alike 2").check()
     compare.click()
     page.wait_for_url("**/compare?id=*")
     assert [row.split() for row in page.locator("tr.differs").all_inner_texts()] == [["x", "2", "0"]]
@@ -266,7 +266,7 @@ def test_a_job_is_submitted_and_submitted_again_with_changes(watched: Watched, s
     page.get_by_label("Attempts").fill("3")
     page.get_by_label("Timeout").fill("90.5")
     page.get_by_label("Parameters").fill('{"seed": 12345678901234567890, "rate": 1.0}')
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("More options", exact=True).click()
     page.get_by_label("Tags").fill("nightly, late\n\nbig")
     page.get_by_label("First pause").fill("7")
     page.get_by_label("More configuration").fill('{"keep_checkpoints": 2}')
@@ -302,7 +302,7 @@ def test_what_is_wrong_with_a_new_job_is_told_beside_its_fields(watched: Watched
     task.get_by_text("Write module:function").wait_for()
     assert page.evaluate("document.activeElement.name") == "task"
     assert "999" in priority.inner_text()
-    assert "This is no JSON:" in params.inner_text()
+    assert "Invalid JSON:" in params.inner_text()
     page.get_by_label("Task").fill("a:b")
     assert task.locator(".problem").count() == 0
     page.get_by_label("Priority").fill("1")
@@ -330,7 +330,7 @@ def test_a_job_whose_answer_was_lost_is_submitted_once(watched: Watched, served:
 
     page.route("**/api/v1/jobs", lose, times=1)
     page.get_by_role("button", name="Submit").click()
-    page.get_by_text("The server does not answer.").wait_for()
+    page.get_by_text("The server does not respond.").wait_for()
     watched.complaints.clear()
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("heading", name="only once").wait_for()
@@ -420,8 +420,8 @@ def test_a_queue_is_deleted_only_if_it_is_empty(watched: Watched, served: Served
 def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: Watched, served: Served) -> None:
     page = watched.page
     page.goto("/queues/gpu")
-    page.get_by_text("Change").click()
-    page.get_by_label("At once, at most").fill("7")
+    page.get_by_text("Settings").click()
+    page.get_by_label("Maximum running").fill("7")
     page.get_by_label("Description").fill("big machines")
     page.get_by_role("button", name="Save").click()
     page.locator("[data-region=numbers]", has_text="big machines").wait_for()
@@ -439,8 +439,8 @@ def test_a_token_is_made_shown_once_and_revoked(watched: Watched, served: Served
     page = watched.page
     page.goto("/tokens")
     page.get_by_label("Name").fill("a dashboard")
-    page.get_by_label("Good for").select_option("7")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_label("Expires").select_option("7")
+    page.get_by_role("button", name="Create token").click()
     row = page.locator("tr", has_text="a dashboard")
     row.wait_for()
     text = page.locator("[data-secret-text]").inner_text()
@@ -487,6 +487,6 @@ def test_the_keyboard_is_enough(watched: Watched) -> None:
     page = watched.page
     page.goto("/jobs")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#content")).to_be_focused()

@@ -72,7 +72,7 @@ def test_a_job_alone_is_compared_with_the_earlier_ones_of_its_name_or_else_of_it
     second, third = run(served, "nightly"), run(served, "once")
     assert compared(client, second)["Status"] == ["completed", "failed"]
     assert len(compared(client, third)["Status"]) == 3, "no job had its name"
-    assert "No earlier job of this task was found" in client.get("/compare", params={"id": first}).text
+    assert "This task has no earlier jobs" in client.get("/compare", params={"id": first}).text
     assert f'href="/compare?id={second}"' in client.get(f"/jobs/{second}").text
 
 

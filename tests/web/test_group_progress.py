@@ -45,6 +45,6 @@ def test_the_api_tells_how_far_a_group_is_and_any_other_job() -> None:
 
 
 def _shown(client: httpx.Client, page: str) -> tuple[str, str]:
-    behind = client.get(page).text.partition('aria-label="Jobs under a group that have ended"')[2]
+    behind = client.get(page).text.partition('aria-label="Ended descendants of a group"')[2]
     percent = behind.partition('"progress-value">')[2].partition("<")[0]
     return percent, behind.partition('class="muted">')[2].partition("<")[0]

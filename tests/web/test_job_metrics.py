@@ -11,7 +11,7 @@ from tests.web.conftest import Served, clock_that_was_ahead
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.web.pages.overview import read_overview
-from jobtable.web.queue_pace import read_pace
+from jobtable.web.pages.queues import read_pace
 
 TYPES = re.compile(r"# (?:HELP|TYPE) ([a-z_]+) .+")
 SAMPLE = re.compile(r'([a-z_]+)(\{(?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? (\S+)')

@@ -80,7 +80,7 @@ def test_lines_as_large_as_items_make_no_page_of_many_megabytes(watched: Watched
     assert len(open_server.client(Accept="text/html").get(path).content) < 200_000
     page = watched.page
     open_live(page, path)
-    assert "Earlier lines are in the full text." in page.locator("[data-log]").inner_text()
+    assert "Earlier lines are in the full log." in page.locator("[data-log]").inner_text()
     with JobContext(open_server.services.engine, lease) as context:
         context.log("30 " + "x" * 200_000)
     page.get_by_text(re.compile("^30 x")).wait_for()
@@ -175,7 +175,7 @@ def test_the_log_of_a_job_can_be_downloaded_as_soon_as_it_has_ended(watched: Wat
         text.append(b"printed\n")
         text.finish()
     jobs.finish(lease, Outcome.completed())
-    watched.page.get_by_role("link", name="Full text of run 1").wait_for()
+    watched.page.get_by_role("link", name="Full log of run 1").wait_for()
 
 
 def test_a_new_status_is_read_aloud(watched: Watched, open_server: Served) -> None:

@@ -134,9 +134,9 @@ def test_what_happens_while_the_server_is_away_is_read_when_it_is_back(browser: 
     open_live(listed.page, "/jobs")
     expect(page.locator("[data-chart] .point")).to_have_count(3)
     first.stop()
-    page.get_by_text("Connection lost: what you see may be old.").wait_for()
+    page.get_by_text("Connection lost. This page may be out of date.").wait_for()
     page.get_by_role("button", name="Stop").click()
-    wait_until_told(page, "The server does not answer")
+    wait_until_told(page, "The server does not respond")
     second = Served(store=store, port=int(first.url.rpartition(":")[2]))
     for each in (run, other):
         each._client = second.client()
@@ -456,7 +456,7 @@ def test_several_jobs_are_acted_on_with_one_word_about_it(page: Page, served: Se
     client.post("/api/v1/jobs/bulk0/cancel")
     open_live(page, "/jobs?text=bulk")
     page.on("dialog", lambda dialog: dialog.accept())
-    everything = page.get_by_label("Choose all jobs of this page")
+    everything = page.get_by_label("Select all jobs on this page")
     everything.check()
     page.get_by_role("button", name="Retry").click()
     wait_until_told(page, "1 done, 2 refused: ")
@@ -480,24 +480,24 @@ def test_all_jobs_that_match_are_acted_on_and_not_only_those_of_the_page(page: P
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
     page.on("dialog", accept)
-    page.get_by_label("Choose all jobs of this page").check()
-    page.get_by_role("button", name="Choose all that match").click()
-    page.get_by_text("All 60 that match chosen").wait_for()
+    page.get_by_label("Select all jobs on this page").check()
+    page.get_by_role("button", name="Select all matches").click()
+    page.get_by_text("All 60 matches selected").wait_for()
     page.get_by_role("button", name="Cancel").click()
     wait_until_told(page, "60 done")
     assert asked == [f"{served.url}/api/v1/job-batches/cancel"] * 2
-    assert questions == ["Cancel 60 jobs and everything under them?"]
+    assert questions == ["Cancel 60 jobs and all their descendants?"]
     assert {jobs.queries.get_job(job.job_id).status for job in made} == {"CANCELLED"}
     page.goto("/jobs?status=cancelled&text=flock+")
-    page.get_by_label("Choose flock 57").check()
-    expect(page.get_by_role("button", name="Choose all that match")).to_be_hidden()
-    page.get_by_label("Choose flock 58").check()
+    page.get_by_label("Select flock 57").check()
+    expect(page.get_by_role("button", name="Select all matches")).to_be_hidden()
+    page.get_by_label("Select flock 58").check()
     page.get_by_role("button", name="Retry").click()
     wait_until_told(page, "2 done")
-    page.get_by_label("Choose flock 59").check()
+    page.get_by_label("Select flock 59").check()
     page.get_by_role("button", name="Delete").click()
     wait_until_told(page, "1 done")
-    assert questions[1:] == ["Delete 1 job and everything under it?"], "to retry a few harms nothing"
+    assert questions[1:] == ["Delete 1 job and all its descendants?"], "to retry a few harms nothing"
     assert served.client().get(f"/api/v1/jobs/{made[59].job_id}").status_code == 404
 
 
@@ -509,9 +509,9 @@ def test_who_acts_on_many_sees_how_far_it_is_and_what_was_left_when_the_server_i
     jobs.cancel(made[129].job_id)
     page.goto("/jobs?text=herd+")
     page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_label("Choose all jobs of this page").check()
-    page.get_by_role("button", name="Choose all that match").click()
-    page.get_by_text("All 130 that match chosen").wait_for()
+    page.get_by_label("Select all jobs on this page").check()
+    page.get_by_role("button", name="Select all matches").click()
+    page.get_by_text("All 130 matches selected").wait_for()
     held: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -521,13 +521,13 @@ def test_who_acts_on_many_sees_how_far_it_is_and_what_was_left_when_the_server_i
 
     page.route("**/job-batches/stop", hold)
     page.get_by_role("button", name="Stop").click()
-    page.locator("[data-selected]", has_text="50 of 130 so far").wait_for()
+    page.locator("[data-selected]", has_text="50 of 130 done").wait_for()
     while len(held) < 2:  # what the page shows may be told before what it asks for
         page.wait_for_timeout(50)
     held[1].abort()
     told = page.locator(".toast", has_text="49 done, 1 refused: ")
     told.wait_for()
-    expect(told).to_contain_text("The server does not answer. Look at the other 80 again.")
+    expect(told).to_contain_text("The server does not respond. Check the other 80.")
     assert len(held) == 2
     stopped = [jobs.queries.get_job(job.job_id).status for job in made]
     assert (stopped.count(Status.STOPPED), stopped.count(Status.PENDING)) == (49, 80)
@@ -537,7 +537,7 @@ def test_a_description_is_cleared(watched: Watched, served: Served) -> None:
     page, client = watched.page, served.client()
     client.post("/api/v1/queues", json={"queue_name": "described", "description": "old words"})
     page.goto("/queues/described")
-    page.get_by_text("Change").click()
+    page.get_by_text("Settings").click()
     page.get_by_label("Description").fill("")
     page.get_by_role("button", name="Save").click()
     wait_until_told(page, "Saved")
@@ -557,11 +557,11 @@ def test_an_error_says_what_is_wrong(page: Page, served: Served) -> None:
     pause = page.get_by_role("button", name="Pause")
     page.route("**/pause", lambda route: route.fulfill(status=502, content_type="text/html", body="<h1>Bad</h1>"))
     pause.click()
-    wait_until_told(page, "The server answered 502.")
+    wait_until_told(page, "The server responded with status 502.")
     page.unroute("**/pause")
     page.route("**/pause", lambda route: route.abort())
     pause.click()
-    wait_until_told(page, "The server does not answer.")
+    wait_until_told(page, "The server does not respond.")
     page.unroute("**/pause")
     page.route("**/pause", lambda route: route.fulfill(status=401, json={"title": "Unauthorized"}))
     pause.click()

@@ -59,20 +59,20 @@ def test_what_ended_last_is_shown_and_what_failed_last_comes_first(serve: Callab
     seen = read_overview(served.services)
     assert [(job.name, job.status) for job in seen.ended[:2]] == [("again", "CANCELLED"), ("fails late", "FAILED")]
     page = served.client(Accept="text/html").get("/").text
-    assert f"/jobs/{again.job.job_id}" in page.partition("Ended last")[2]
+    assert f"/jobs/{again.job.job_id}" in page.partition("Recently ended")[2]
 
 
 def test_the_throughput_says_how_high_its_bars_are(serve: Callable[..., Served]) -> None:
     served = serve()
     page = served.client(Accept="text/html")
-    assert "the highest bar" not in page.get("/").text
+    assert "highest:" not in page.get("/").text
     for number in range(3):
         client = served.client()
         job = client.post("/api/v1/jobs", json={"task": "m:f", "name": str(number), "queue": "q"}).json()["job_id"]
         (lease,) = client.post("/api/v1/queues/q/claim", json={"instance_id": "w"}).json()
         done = {"instance_id": "w", "epoch": lease["epoch"], "kind": "completed"}
         assert client.post(f"/api/v1/jobs/{job}/finish", json=done).status_code == 200
-    assert re.search("the highest bar: [123] in 2 min<", page.get("/").text)
+    assert re.search("highest: [123] in 2 min<", page.get("/").text)
 
 
 def test_of_the_workers_that_are_gone_the_newest_are_shown(serve: Callable[..., Served]) -> None:
@@ -115,7 +115,7 @@ def test_the_overview_says_which_jobs_do_not_get_on_and_why(serve: Callable[...,
     assert stuck(served) == [
         "3 jobs of no body wait: no live worker serves the queue. jobtable worker --queue &#39;no body&#39;",
         "1 job of paused waits: the queue is paused.",
-        "The worker w is unhealthy.",
+        "Worker w is unhealthy.",
     ]
 
 
@@ -162,7 +162,7 @@ def test_of_each_worker_it_is_told_what_it_runs_now(
     now, _, ran = shown.partition("<h2>Jobs")
     assert re.findall(">(job [0-9])</a>", now) == ["job 3", "job 2", "job 1"]
     assert re.findall(">(job [0-9])</a>", ran) == ["job 3", "job 2", "job 1", "job 0"], "the newest first"
-    assert "Nothing runs on it" in client.get("/workers/idle").text
+    assert "No running jobs" in client.get("/workers/idle").text
     monkeypatch.setattr(queues, "_MOST_RUNNING", 1)
     idle = client.get("/queues").text.partition("/workers/idle")[2].partition("</tr>")[0]
     assert "nothing" not in idle, "what it runs may be among what was not looked at"

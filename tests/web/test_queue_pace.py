@@ -12,8 +12,8 @@ from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.fields import InstanceStatus
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.web import queue_pace
-from jobtable.web.queue_pace import Pace, read_pace
+from jobtable.web.pages import queues
+from jobtable.web.pages.queues import Pace, read_pace
 
 
 def end_jobs(served: Served, queue: str, *outcomes: Outcome) -> None:
@@ -44,14 +44,14 @@ def test_a_queue_tells_how_long_what_waits_may_take(serve: Callable[..., Served]
     }
     jobs.store.put(Instance(instance_id="w", queues=["q"], **worker))
     page = client.get("/queues/q").text
-    assert "<dt>What waits may take</dt><dd>about 1 h 30 min</dd>" in page
+    assert "<dt>Estimated time left</dt><dd>about 1 h 30 min</dd>" in page
 
 
 def test_where_much_ends_the_pace_is_that_of_a_shorter_time(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = serve()
-    monkeypatch.setattr(queue_pace, "_MOST_ENDS", 3)
+    monkeypatch.setattr(queues, "_MOST_ENDS", 3)
     end_jobs(served, "q", *[Outcome.failed("no")] * 2, *[Outcome.completed()] * 5)
     pace = read_pace(served.services.store, served.services.engine.queries.get_queue("q"))
     assert pace is not None

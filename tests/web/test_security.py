@@ -97,7 +97,7 @@ def test_a_token_that_opens_no_page_logs_nobody_in(guarded: Served) -> None:
     browser = guarded.client(Accept="text/html", Origin=guarded.url)
     refused = browser.post("/login", data={"token": guarded.token(Role.WORKER), "next": "/"})
     assert refused.status_code == 403
-    assert "the role worker opens no pages" in refused.text
+    assert "Tokens with the role worker cannot open pages" in refused.text
     assert "set-cookie" not in refused.headers
 
 

@@ -1,4 +1,4 @@
-"""What routes are handed: the services, the caller, the position in a list."""
+"""What routes receive: the services, the caller, the position in a list."""
 
 from __future__ import annotations
 
@@ -21,67 +21,41 @@ from jobtable.web.guard import Caller
 T = TypeVar("T")
 
 _MOST_EXAMINED = 10_000
-"""A page of a list with a filter ends after so many items, with a cursor to look further."""
+"""A page of a filtered list ends after examining this many items, with a cursor to continue."""
 
 
-# All of them are coroutines: FastAPI would run a plain function in a thread of its own, for nothing.
+def _from_request(read: Callable[[Request], T]) -> Any:
+    """Return a dependency as a coroutine: FastAPI would run a plain function in a thread of its own."""
 
-
-async def _services(request: Request) -> Services:
-    services: Services = request.app.state.services
-    return services
-
-
-AllServices = Annotated[Services, Depends(_services)]
-
-
-async def _caller(request: Request) -> Caller:
-    caller: Caller = request.state.caller
-    return caller
-
-
-async def _store(services: AllServices) -> stores.Store:
-    return services.store
-
-
-async def _objects(services: AllServices) -> ObjectStore:
-    return services.objects
-
-
-async def _jobs(services: AllServices) -> Jobs:
-    return services.engine
-
-
-async def _queries(services: AllServices) -> JobQueries:
-    return services.jobs.queries
-
-
-async def _tokens(request: Request) -> Tokens:
-    tokens: Tokens = request.app.state.tokens
-    return tokens
-
-
-CallerOf = Annotated[Caller, Depends(_caller)]
-TheStore = Annotated[stores.Store, Depends(_store)]
-TheObjects = Annotated[ObjectStore, Depends(_objects)]
-TheJobs = Annotated[Jobs, Depends(_jobs)]
-TheQueries = Annotated[JobQueries, Depends(_queries)]
-TheTokens = Annotated[Tokens, Depends(_tokens)]
-
-
-def service(kind: type[T]) -> Any:
-    """A dependency on a service of a system: `TheEvals = Annotated[Evals, service(Evals)]`."""
-
-    async def get(services: AllServices) -> T:
-        return services.get(kind)
+    async def get(request: Request) -> T:
+        return read(request)
 
     return Depends(get)
 
 
-class PageOf(BaseModel, Generic[T]):
-    """A part of a list, and the cursor that gives the next part; null behind the last one.
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
 
-    With a filter it may be shorter than asked for, or empty, although its cursor leads on.
+
+AllServices = Annotated[Services, _from_request(_services)]
+CallerOf = Annotated[Caller, _from_request(lambda request: request.state.caller)]
+TheStore = Annotated[stores.Store, _from_request(lambda request: _services(request).store)]
+TheObjects = Annotated[ObjectStore, _from_request(lambda request: _services(request).objects)]
+TheJobs = Annotated[Jobs, _from_request(lambda request: _services(request).engine)]
+TheQueries = Annotated[JobQueries, _from_request(lambda request: _services(request).jobs.queries)]
+TheTokens = Annotated[Tokens, _from_request(lambda request: request.app.state.tokens)]
+
+
+def service(kind: type[T]) -> Any:
+    """Return a dependency on a service of a system: `TheEvals = Annotated[Evals, service(Evals)]`."""
+    return _from_request(lambda request: _services(request).get(kind))
+
+
+class PageOf(BaseModel, Generic[T]):
+    """A page of a list, and the cursor of the next page, or null after the last.
+
+    With a filter, a page may be shorter than its limit, or empty, although its cursor leads to more.
     """
 
     items: list[T]
@@ -90,15 +64,15 @@ class PageOf(BaseModel, Generic[T]):
 
 @dataclass(frozen=True)
 class Position:
-    """Where in a list a page begins, and how long it is."""
+    """Where a page starts, and its maximum length."""
 
     cursor: str | None
     limit: int
 
     def page(self, query: stores.Query[T], under: Callable[[], object] | None = None) -> PageOf[T]:
-        """The page of a query; CursorError where the cursor is of another one.
+        """Return a page of a query, or raise CursorError if the cursor belongs to another query.
 
-        `under` gets what the list belongs to, and raises where there is none. Only an empty list asks for it.
+        If the page is empty, `under` reads what the list belongs to, and raises NotFoundError if it is missing.
         """
         found = query.page(self.cursor, size=self.limit, most_examined=_MOST_EXAMINED)
         if under is not None and not found.items:
@@ -109,9 +83,9 @@ class Position:
 async def _position(
     cursor: Annotated[
         str | None,
-        Query(max_length=12_000, pattern="^[A-Za-z0-9_-]+$", description="From the page before, to go on behind it."),
+        Query(max_length=12_000, pattern="^[A-Za-z0-9_-]+$", description="The cursor of the previous page."),
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=500, description="The most items of the page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=500, description="Maximum number of items.")] = 50,
 ) -> Position:
     return Position(cursor, limit)
 
@@ -120,7 +94,7 @@ Paging = Annotated[Position, Depends(_position)]
 
 
 def path_id(example: str) -> Any:
-    """A path parameter that is an id."""
+    """Return a path parameter for an id."""
     return Path(min_length=1, max_length=1000, examples=[example])
 
 
@@ -128,9 +102,9 @@ JobId = Annotated[str, path_id("3f6c1a2b-train")]
 
 
 def _no_bare_number(value: Any) -> Any:
-    """A time is written as ISO 8601 has it; a number of seconds would be taken for one otherwise."""
+    """Refuse a bare number, which pydantic would read as seconds."""
     if isinstance(value, str) and value.lstrip("+-").replace(".", "", 1).isdigit():
-        raise ValueError("write it as ISO 8601 has it")
+        raise ValueError("use ISO 8601, as in 2025-11-01T12:00:00Z")
     return value
 
 

@@ -1,4 +1,4 @@
-"""What live views are told: which topics a change belongs to, and how it is written down."""
+"""The events of live views: the topics of a change, and its encoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jobtable.web.formats import duration_text
 
 _MOST_TOLD = 200
 _MOST_BYTES = 1_000_000
-"""How long an event may be: many of them may wait for somebody who reads slowly."""
+"""Maximum size of an event, because many may wait for a slow reader."""
 _JOB_FIELDS = {
     "job_id",
     "name",
@@ -36,25 +36,25 @@ _JOB_FIELDS = {
 
 @dataclass(frozen=True)
 class LiveTopics:
-    """What a viewer can look at: the topics of the changes of some tables.
+    """The topics of the changes of some tables, to which a viewer can subscribe.
 
-    `names` are topics without an id. `with_id` are those of one thing, as in `job:ID`, each with the key of that thing.
+    `names` are topics without an id. `with_id` are topics of one thing, as in `job:ID`, with the thing's key.
     """
 
     tables: tuple[Table, ...]
     topics_of: Callable[[Change], Iterable[str]]
-    """The topics of a change, told by its keys, so that a change that nobody looks at is not decoded."""
+    """Returns the topics of a change by its keys, so that a change without viewers is not decoded."""
     names: tuple[str, ...] = ()
     with_id: Mapping[str, Callable[[str], Selection[Any]]] = field(default_factory=dict)
 
     def in_keys(self, topic: str) -> str:
-        """Return a topic with its id as keys have it."""
+        """Return a topic with its id as in keys."""
         kind, _, given = topic.partition(":")
         return f"{kind}:{id_in(self.with_id[kind](given).equal)}" if given else topic
 
 
 def id_in(key: Mapping[str, Any]) -> str:
-    """The id in a partition key, as in `JOB#5f3c`."""
+    """Return the id in a partition key, as in `JOB#5f3c`."""
     return str(key["PK"]["S"]).partition("#")[2]
 
 
@@ -76,19 +76,19 @@ _JOBS = LiveTopics(
 
 @cache
 def all_topics() -> tuple[LiveTopics, ...]:
-    """The topics of the jobs, and of every system that has some."""
+    """Return the topics of jobs and of every system."""
     return (_JOBS, *(system.load(path) for system, path in declared("live")))
 
 
 def topics_of(change: Change) -> Iterator[str]:
-    """The topics of a change."""
+    """Yield the topics of a change."""
     for topics in all_topics():
         if change.table in topics.tables:
             yield from topics.topics_of(change)
 
 
 def encode_changes(topic: str, changes: list[Change]) -> bytes:
-    """Changes of one topic as one event: of each item only the last one, and of too much only that there was."""
+    """Return one event with the last change of each item of a topic, or, if that is too much, without any."""
     latest: dict[Any, Change] = {}
     for change in changes:
         latest[json.dumps([change.table.name, *_key(change)])] = change
@@ -101,7 +101,7 @@ def encode_changes(topic: str, changes: list[Change]) -> bytes:
 
 
 def encode(event: str, data: Any) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     return b"event: " + event.encode() + b"\ndata: " + to_json(data) + b"\n\n"
 
 

@@ -1,4 +1,4 @@
-"""The items of any table, by index, partition and prefix: as entities, and as they are stored."""
+"""The items of any table, by index, partition and prefix: as entities, and as stored."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from jobtable.web.withheld import refuse_withheld
 
 @dataclass(frozen=True)
 class ItemView:
-    """An item: as the entity that it is, where it is one, and as it is stored."""
+    """An item as its entity, if it has one, and as stored."""
 
     entity: str | None
     values: dict[str, Any] | None
     problem: str | None
-    """Why the item cannot be read as the entity that its type names."""
+    """Why the item cannot be decoded as the entity that its type names."""
     item: Item
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is looked at: a table or one of its indexes, a partition, and how the sort key begins."""
+    """The items to show: a table or one of its indexes, a partition, and a prefix of the sort key."""
 
     table: Table
     index: Index | None
     partition: Sequence[str]
     sort: Sequence[str] = ()
-    """Values of the sort attributes, from left to right; the last one may be the beginning of a text."""
+    """Values of the sort attributes, from left to right; the last one may be a prefix."""
     newest_first: bool = False
 
     def request(self) -> Request:
-        """The Query request, without its place and size."""
+        """Return the Query request without its table, start and limit."""
         if self.index is not None:
             attributes, sort = self.index.partition, self.index.sort
         else:
@@ -74,12 +74,12 @@ class Asked:
     def _wire(self, attribute: str, text: str) -> dict[str, Any]:
         kind = self.table.key_types()[attribute]
         if kind == "B":
-            raise ValueRefusedError(f"{attribute} is binary; such keys cannot be typed in")
+            raise ValueRefusedError(f"key {attribute} is binary, which is not supported here")
         return {kind: text}
 
 
 def index_named(table: Table, name: str | None) -> Index | None:
-    """The index of that name, or NotFoundError; None stands for the table itself."""
+    """Return the index of that name, or raise NotFoundError; None means the table itself."""
     if name is None:
         return None
     if name not in table.indexes:
@@ -91,9 +91,9 @@ def index_named(table: Table, name: str | None) -> Index | None:
 def explore(
     store: Store, asked: Asked, caller: Caller, *, cursor: str | None, limit: int
 ) -> tuple[list[ItemView], str | None]:
-    """A page of items, and the cursor to go on from; Refused where the caller may not read them.
+    """Return a page of items, and the cursor of the next page.
 
-    NotFoundError if the table is declared and not deployed.
+    Raises Refused if the caller may not read the items, and NotFoundError if the table is not deployed.
     """
     refuse_withheld(asked.table, asked.partition, caller)
     request = {"TableName": store.table_name(asked.table), **asked.request()}

@@ -1,4 +1,4 @@
-"""What every answer carries: an id, and headers that keep browsers from doing more than the page needs."""
+"""Headers of every response: an id, and limits on what browsers do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _PLOTLY_STYLES = (
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",  # the empty sheet to which it adds its rules
-    "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",  # an attribute of the element in which it measures text
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",  # the empty style sheet to which it adds its rules
+    "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",  # an attribute of the element with which it measures text
 )
-"""What plotly.js writes as inline styles; nothing else is allowed to."""
+"""The inline styles of plotly.js; no others are allowed."""
 CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -40,7 +40,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class AnswerHeaders:
-    """Gives every request an id (the caller's, if it sent a good one) and every answer the headers it has not set."""
+    """Middleware that gives each request an id, unless the caller sent a valid one, and each response these headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

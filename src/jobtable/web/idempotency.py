@@ -1,4 +1,4 @@
-"""Creation that may be repeated: a request with an Idempotency-Key is carried out once and answered the same again."""
+"""Repeatable creation: a request with an Idempotency-Key runs once, and its repetitions get the same response."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADER = "Idempotency-Key"
 _KEPT = timedelta(days=1)
 _LONGEST_KEY = 200
 _MOST_BYTES = 200_000
-"""Longer answers are not kept; the request is then refused when it comes again."""
+"""Longer responses are not stored, and a repetition of the request is refused."""
 
 _OPENAPI_PARAMETER: dict[str, Any] = {
     "parameters": [
@@ -29,7 +29,7 @@ _OPENAPI_PARAMETER: dict[str, Any] = {
             "name": HEADER,
             "in": "header",
             "required": False,
-            "description": "Of requests with one key only the first is carried out; the others get its answer.",
+            "description": "Only the first request with a key is run; repetitions get its response.",
             "schema": {"type": "string", "minLength": 1, "maxLength": _LONGEST_KEY, "pattern": "^[!-~]+$"},
         }
     ]
@@ -37,23 +37,23 @@ _OPENAPI_PARAMETER: dict[str, Any] = {
 
 
 class CreationRoute(GuardedRoute):
-    """A guarded route whose requests may carry an Idempotency-Key."""
+    """A guarded route whose requests may have an Idempotency-Key."""
 
     given_up_after = timedelta(minutes=5)
-    """How long until a request without an answer counts as that of a server that has died."""
+    """After this time, the server of a request without a response counts as dead."""
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
-        super().__init__(path, endpoint, **{**told, "openapi_extra": _OPENAPI_PARAMETER})
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **{**options, "openapi_extra": _OPENAPI_PARAMETER})
 
     def behind_guard(self, handle: Handler) -> Handler:
-        """The handler, run once for each key of a caller."""
+        """Return a handler that runs once for each key of a caller."""
 
         async def once(request: Request) -> Response:
             key = request.headers.get(HEADER)
             if key is None:
                 return await handle(request)
             if not 1 <= len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-                raise Refused(422, f"{HEADER} is 1 to {_LONGEST_KEY} visible ASCII characters")
+                raise Refused(422, f"{HEADER} must have 1 to {_LONGEST_KEY} visible ASCII characters")
             answers: Answers = request.app.state.answers
             return await answers.once(request, key, handle, self.given_up_after)
 
@@ -61,19 +61,19 @@ class CreationRoute(GuardedRoute):
 
 
 class ReportRoute(CreationRoute):
-    """What workers tell again and again, each time in a moment: who repeats it does not wait long."""
+    """A route for the short, frequent reports of workers, whose repetitions must not wait long."""
 
     given_up_after = timedelta(seconds=5)
 
 
 class Answers:
-    """The answers that were given to requests with keys, by caller and key."""
+    """The stored responses to requests with keys, by caller and key."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def once(self, request: Request, key: str, handle: Handler, given_up_after: timedelta) -> Response:
-        """Carry the request out, unless one with its key was: then give the answer to that one."""
+        """Run the request, or return the response to an earlier one with its key."""
         begun = await self._begin(request, key, given_up_after)
         if begun.status_code is not None:
             return _answer_again(begun)
@@ -89,7 +89,7 @@ class Answers:
         return response
 
     async def _begin(self, request: Request, key: str, given_up_after: timedelta) -> AnsweredRequest:
-        """Note that the request is being carried out, or find that it was."""
+        """Record that the request runs, or find the record of an earlier one."""
         now, caller = wall_time(self._store.clock), request.state.caller
         asked = AnsweredRequest(
             caller=caller.token_id or caller.name,
@@ -112,19 +112,19 @@ class Answers:
         if there is None or (there.status_code is None and there.begun_at < asked.begun_at - given_up_after):
             return self._take_over(asked, there)
         if there.fingerprint != asked.fingerprint:
-            raise Refused(409, f"the {HEADER} {asked.request_key!r} was used with another request; choose a new one")
+            raise Refused(409, f"the {HEADER} {asked.request_key!r} was used for a different request; use a new key")
         if there.status_code is None:
-            raise Refused(409, "the first request with this key is still being carried out", {"Retry-After": "1"})
+            raise Refused(409, "the first request with this key is still running", {"Retry-After": "1"})
         return there
 
     def _take_over(self, asked: AnsweredRequest, there: AnsweredRequest | None) -> AnsweredRequest:
-        """Go on in place of a server that has died in the middle."""
+        """Run the request again after its server died."""
         is_gone = AnsweredRequest.fingerprint.missing()
         unchanged = is_gone if there is None else AnsweredRequest.begun_at == there.begun_at
         try:
             self._store.put(asked, when=unchanged)
         except ConditionFailedError as error:
-            raise Refused(409, "another request with this key is being carried out", {"Retry-After": "1"}) from error
+            raise Refused(409, "another request with this key is running", {"Retry-After": "1"}) from error
         return asked
 
 
@@ -135,6 +135,6 @@ def _fingerprint(request: Request, body: bytes) -> str:
 
 def _answer_again(begun: AnsweredRequest) -> Response:
     if begun.body is None or begun.status_code is None:
-        raise Refused(409, "this was carried out; its answer was too long to be kept")
+        raise Refused(409, "the request succeeded, but its response was too long to be stored")
     headers = {"Idempotency-Replayed": "true"}
     return Response(begun.body, begun.status_code, headers, "application/json")

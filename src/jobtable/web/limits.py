@@ -1,4 +1,4 @@
-"""How much one caller may ask for: requests a minute, bytes a request, and how long these may take to come."""
+"""Limits: requests per minute of each caller, bytes per request, and how slowly they may arrive."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from jobtable.web.problems import PassesThrough, Problem, Refused, Sending, prob
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_WHOLE_BYTES = 100_000_000
-"""How large a file within JSON may be: all of it is in memory."""
+"""Maximum size of a file inside JSON, all of which is in memory."""
 LONGEST_SILENCE_SECONDS = 60.0
-"""How long a body may pause, and how far it may be behind LEAST_BYTES_PER_SECOND."""
+"""How long a body may pause, and how far it may fall behind LEAST_BYTES_PER_SECOND."""
 LEAST_BYTES_PER_SECOND = 1000
 _MOST_CALLERS = 10_000
 _TAKES_FILE = "__jobtable_takes_file__"
 
 
 class RateLimit:
-    """A budget of requests for each caller, which fills up again evenly over a minute. Any thread may use it."""
+    """A budget of requests for each caller, refilled evenly over a minute. Any thread may use it."""
 
     def __init__(self, requests_per_minute: int, clock: Clock) -> None:
         self._most = float(requests_per_minute)
@@ -38,25 +38,24 @@ class RateLimit:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> None:
-        """Count one request, or refuse it with 429."""
+        """Count one request, or raise Refused with 429."""
         now = self._clock.monotonic()
         with self._lock:
             left, since = self._left.pop(caller, (self._most, now))
             left = min(self._most, left + (now - since) * self._most / 60)
             self._left[caller] = (max(left - 1, 0.0) if left >= 1 else left, now)
-            # The callers that were not heard of for the longest have a full budget again, or nearly.
+            # The callers that were idle longest have a full budget again, or nearly.
             while len(self._left) > _MOST_CALLERS:
                 self._left.popitem(last=False)
         if left < 1:
             wait = math.ceil((1 - left) * 60 / self._most)
-            raise Refused(429, f"more than {self._most:.0f} requests a minute; wait", {"Retry-After": str(wait)})
+            raise Refused(429, f"more than {self._most:.0f} requests per minute; wait", {"Retry-After": str(wait)})
 
 
 def takes_file(*, whole: bool) -> Callable[[F], F]:
-    """Say that the requests of a route hold a file: they may be larger than others.
+    """Mark a route whose requests contain a file, and so may be larger than others.
 
-    Those that are read as they come are as large as the settings allow; those that are held as a whole, at most
-    MOST_WHOLE_BYTES.
+    A streamed file may be as large as the settings allow; a file that is held whole, MOST_WHOLE_BYTES.
     """
 
     def mark(function: F) -> F:
@@ -67,7 +66,7 @@ def takes_file(*, whole: bool) -> Callable[[F], F]:
 
 
 def largest_files(app: FastAPI, most_bytes: int) -> list[tuple[re.Pattern[str], int]]:
-    """The paths of the routes that take files, and how large these may be."""
+    """Return the paths of the routes that take files, with the maximum size of each."""
     found = []
     for route in routes_of(app):
         is_whole: bool | None = getattr(route.endpoint, _TAKES_FILE, None)
@@ -77,9 +76,9 @@ def largest_files(app: FastAPI, most_bytes: int) -> list[tuple[re.Pattern[str], 
 
 
 class BodyLimit:
-    """Refuses requests whose body is too large: at once where its length is told, else when it has become so.
+    """Middleware that refuses bodies that are too large or arrive too slowly.
 
-    `files` are the paths of requests with other limits, each with its own. Bodies that come too slowly are refused too.
+    `files` are the paths of requests with other limits. A body is refused at once if its declared length is too large.
     """
 
     def __init__(self, app: ASGIApp, most_bytes: int, files: Sequence[tuple[re.Pattern[str], int]]) -> None:
@@ -109,7 +108,7 @@ class BodyLimit:
 
 
 class _Body:
-    """The body of a request as it comes."""
+    """The body of a request as it arrives."""
 
     def __init__(self, receive: Receive, most_bytes: int) -> None:
         self._receive = receive
@@ -119,7 +118,7 @@ class _Body:
         self._is_whole = False
 
     async def receive(self) -> Message:
-        """The next part of it, and then, whenever that is, that the caller has left."""
+        """Return the next part, and after the last one wait for the client to disconnect."""
         if self._is_whole:
             return await self._receive()
         message = await self._receive_in_time()
@@ -130,7 +129,7 @@ class _Body:
         return message
 
     async def _receive_in_time(self) -> Message:
-        """The next part. Only the time spent waiting for the caller counts: whoever stores the body may be slow."""
+        """Return the next part. Only time spent waiting for the client counts: storing the body may be slow."""
         left = LONGEST_SILENCE_SECONDS + self._received / LEAST_BYTES_PER_SECOND - self._waited_seconds
         begun = asyncio.get_running_loop().time()
         try:
@@ -143,7 +142,7 @@ class _Body:
 
 
 class _BodyRefused(PassesThrough):
-    """The body has become too large, or does not come."""
+    """The body is too large, or too slow."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__()
@@ -151,13 +150,13 @@ class _BodyRefused(PassesThrough):
 
 
 def _too_large(most: int) -> Response:
-    detail = f"the request has more than {most:,} bytes"
+    detail = f"the request is larger than {most:,} bytes"
     return problem_response(Problem(title="Content Too Large", status=413, detail=detail))
 
 
 def _too_slow() -> Response:
     detail = (
-        f"nothing of the body came for {LONGEST_SILENCE_SECONDS:.0f} s, "
-        f"or less than {LEAST_BYTES_PER_SECOND:,} bytes a second; nothing was stored: send it again"
+        f"the body paused for {LONGEST_SILENCE_SECONDS:.0f} s, "
+        f"or arrived at less than {LEAST_BYTES_PER_SECOND:,} bytes per second; nothing was stored, send it again"
     )
     return problem_response(Problem(title="Request Timeout", status=408, detail=detail), {"Connection": "close"})

@@ -1,7 +1,7 @@
-"""Live views: one reader of the store's changes for the whole server, fanned out to everybody who looks on.
+"""Live views: one reader of the store's changes for the whole server, fanned out to all viewers.
 
-A viewer names topics. What changes within a short time is put together once for each topic, and the same bytes go to
-all of its viewers, so a hundred of them cost hardly more than one. Nothing is read while nobody looks on.
+A viewer subscribes to topics. Changes are collected for a moment and encoded once for each topic, and all of its
+viewers get the same bytes, so a hundred viewers cost hardly more than one. Without viewers, nothing is read.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MOST_WAITING = 64
 _MOST_VIEWERS = 1000
 
 RELOAD = encode("reload", {})
-"""Tells a viewer that it has missed something: what it shows must be read again."""
+"""Sent to a viewer that missed changes and must read its data again."""
 READY = encode("ready", {})
-"""Tells a viewer that every change from here on reaches it."""
+"""Sent when every later change will reach the viewer."""
 
 Summary = Callable[[], Any]
-"""Makes what is sent to the viewers of a topic when something has changed in the store."""
+"""Makes the event that the viewers of a topic get after any change."""
 
 
 class Viewer:
@@ -48,11 +48,11 @@ class Viewer:
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_WAITING)
 
     def send(self, event: bytes | None) -> None:
-        """Hand over an event, from any thread; None ends the stream. One who is too slow gets a RELOAD instead."""
+        """Queue an event, from any thread; None ends the stream. A viewer that is too slow gets RELOAD instead."""
         try:
             self._loop.call_soon_threadsafe(self._put, event)
         except RuntimeError:
-            return  # the loop is closed: nobody looks on any more
+            return  # the loop is closed, and the viewer with it
 
     def _put(self, event: bytes | None) -> None:
         if self._waiting.full():
@@ -62,7 +62,7 @@ class Viewer:
         self._waiting.put_nowait(event)
 
     async def next(self, timeout_seconds: float) -> bytes | None:
-        """The next event, or a comment that keeps the connection open; None at the end."""
+        """Return the next event, or a comment that keeps the connection open, or None at the end."""
         try:
             return await asyncio.wait_for(self._waiting.get(), timeout_seconds)
         except TimeoutError:
@@ -70,7 +70,7 @@ class Viewer:
 
 
 class LiveFeed:
-    """Reads the changes of some tables in one thread while there are viewers, and sends each what it looks at."""
+    """Reads the changes of some tables in one thread while there are viewers, and sends each its topics."""
 
     def __init__(self, store: Store, tables: Sequence[Table], summaries: Mapping[str, Summary]) -> None:
         self._store = store
@@ -84,12 +84,12 @@ class LiveFeed:
 
     @property
     def viewers(self) -> int:
-        """How many look on."""
+        """The number of viewers."""
         return len(self._viewers)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Lets viewers come while the block runs."""
+        """Accept viewers while the block runs."""
         self._stopped.clear()
         try:
             yield
@@ -99,7 +99,7 @@ class LiveFeed:
                 await asyncio.to_thread(self._thread.join)
 
     def end(self) -> None:
-        """End all streams, so that the server can."""
+        """End all streams, so that the server can shut down."""
         self._stopped.set()
         with self._lock:
             for viewer in self._viewers:
@@ -107,11 +107,11 @@ class LiveFeed:
 
     @asynccontextmanager
     async def viewer(self, topics: frozenset[str]) -> AsyncIterator[Viewer]:
-        """A viewer of these topics for as long as the block runs; Refused with 503 where there are too many."""
+        """Yield a viewer of these topics, or raise Refused with 503 if there are too many."""
         viewer = Viewer(asyncio.get_running_loop(), topics)
         with self._lock:
             if len(self._viewers) >= _MOST_VIEWERS:
-                raise Refused(503, "too many live views; look again later", {"Retry-After": "10"})
+                raise Refused(503, "too many live views; try again later", {"Retry-After": "10"})
             self._viewers.add(viewer)
             if self._is_reading:
                 viewer.send(READY)
@@ -136,14 +136,14 @@ class LiveFeed:
                 pause = _PAUSE_SECONDS
             except StreamExpired:
                 self._tell_all(RELOAD)
-            except Exception:  # whatever it is, pages that look on must not stand still and seem to be live
-                _LOG.exception("the changes of the store cannot be read; live pages wait")
+            except Exception:  # whatever it is, open pages must not look live while they are not
+                _LOG.exception("cannot read the changes of the store; live pages wait; will retry")
                 self._stopped.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
                 self._tell_all(RELOAD)
 
     def _is_over(self) -> bool:
-        """Whether the thread may end; it is decided under the lock, so that no new viewer relies on it."""
+        """Decide under the lock whether the thread ends, so that no new viewer relies on it."""
         with self._lock:
             self._is_reading = False
             if self._viewers and not self._stopped.is_set():
@@ -179,7 +179,7 @@ class LiveFeed:
             try:
                 feeds.append(self._store.changes(table))
             except TableNotFound:
-                continue  # a system that is not deployed has nothing to show
+                continue  # its system is not deployed
         return feeds
 
     def _tell(self, changes: list[Change]) -> None:

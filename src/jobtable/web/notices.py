@@ -1,4 +1,4 @@
-"""What waits for a person, as the overview lists it."""
+"""Tasks that wait for a person, as the overview lists them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobtable.system import declared
 
 @dataclass(frozen=True)
 class Notice:
-    """One thing that waits for a person: a link, and since when."""
+    """One task that waits for a person: a link, and since when."""
 
     title: str
     path: str
@@ -23,7 +23,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Notices:
-    """What waits for a person in one system, and the page that lists all of it."""
+    """The tasks of one system that wait for a person, and the page that lists all of them."""
 
     items: list[Notice]
     more_path: str | None = None
@@ -32,7 +32,7 @@ class Notices:
 
 
 def list_notices(services: Services, limit: int) -> list[Notices]:
-    """What waits for a person, system by system, at most `limit` of each. A system without its tables has nothing."""
+    """Return what waits for a person, at most `limit` of each system, skipping systems without their tables."""
     found = []
     for system, path in declared("attention"):
         try:

@@ -1,4 +1,4 @@
-"""Where a request may come from: names that are the server's own, and pages that are."""
+"""Check the host name and the origin of requests."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class OriginCheck:
-    """Refuses requests under a name that is not the server's, and writing ones that a foreign page has made.
+    """Middleware that refuses requests under a foreign host name, and writes from other sites' pages.
 
-    A name that somebody else controls may be pointed at this machine, so that a page of theirs counts as ours to
-    the browser. Addresses cannot be pointed anywhere: they are taken where the server listens on all of its own.
+    An attacker can point a name of theirs at this machine, and then a browser treats their page as the server's own.
+    IP addresses cannot be redirected, so they are accepted if the server listens on all addresses.
     """
 
     def __init__(self, app: ASGIApp, listens_on: str, names: Sequence[str]) -> None:
         self._app = app
         bound = listens_on.strip("[]").lower()
-        self._takes_addresses = bound in {"0.0.0.0", "::"}  # noqa: S104 - asked about, not bound to
+        self._takes_addresses = bound in {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
         machine = {socket.gethostname().lower(), socket.getfqdn().lower()} if self._takes_addresses else set()
         self._names = {bound, *(name.lower() for name in names), *_LOOPBACK, *machine}
 
@@ -43,17 +43,19 @@ class OriginCheck:
         host = headers.get("host", "")
         name = _name_of(f"//{host}")
         if not self._is_own(name):
-            return f"this server is not called {name!r}; name it in the setting host_names if it is"
+            return f"unknown host name {name!r}; if it is this server's, add it to the setting host_names"
         if method in _SAFE:
             return None
         origin = headers.get("origin")
         if origin is None:
-            # A browser that sends the cookie along always says for which page.
+            # A browser that sends the cookie always sends the origin of the page too.
             return (
-                "a request with the login cookie must tell its origin" if COOKIE in headers.get("cookie", "") else None
+                "a request with the login cookie needs an Origin header"
+                if COOKIE in headers.get("cookie", "")
+                else None
             )
         if origin.partition("://")[2].lower() != host.lower():
-            return f"the page {origin[:200]} may not write here"
+            return f"pages of {origin[:200]} may not send this request"
         return None
 
     def _is_own(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Errors as answers: problem+json for programs, a page for people."""
+"""Errors as responses: problem+json for programs, a page for people."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.Throttled: 503,
     errors.BackendUnavailable: 503,
 }
-"""The status of each error; one that is not listed has that of its parent."""
+"""The status of each error; an error that is not listed has the status of its parent."""
 
 
 _LIST_OF_CORE = {"access token": "tokens", "instance": "instances", "job": "jobs", "queue": "queues", "table": "tables"}
@@ -68,13 +68,13 @@ _LIST_OF_CORE = {"access token": "tokens", "instance": "instances", "job": "jobs
 _WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
 
 _OF_VALUES = {"value_error", "decimal_parsing", "base64_decode"}
-"""What pydantic calls errors that the description of the API cannot foresee."""
+"""Types of pydantic's errors about values that the API's description allows."""
 
-_LOGGED = "something is wrong in the server; its log says what"
+_LOGGED = "internal error; see the server's log"
 
 
 class Problem(BaseModel):
-    """What went wrong, as RFC 9457 has it."""
+    """An error, as in RFC 9457."""
 
     type: Annotated[str, Field(description="The name of the error's class, or about:blank.")] = "about:blank"
     title: str
@@ -86,33 +86,33 @@ class Problem(BaseModel):
     ] = None
     kind: Annotated[str | None, Field(description="What is missing, as in `job`.")] = None
     key: Annotated[str | None, Field(description="The id or name of what is missing.")] = None
-    request_id: Annotated[str | None, Field(description="What the server's log calls this request.")] = None
-    errors: Annotated[list[dict[str, Any]] | None, Field(description="Where the request is wrong.")] = None
+    request_id: Annotated[str | None, Field(description="The request's id in the server's log.")] = None
+    errors: Annotated[list[dict[str, Any]] | None, Field(description="The invalid parts of the request.")] = None
 
 
 _DESCRIPTIONS = {
-    400: "A value cannot be stored or asked for, or the cursor is not one of this list.",
-    401: "There is no valid token.",
-    403: "The token's role does not allow this, or the request comes from a foreign page.",
-    404: "It is not there.",
-    408: "The body did not come in time.",
-    409: "Its state does not allow this.",
+    400: "A value is invalid, or the cursor does not belong to this list.",
+    401: "The token is missing or invalid.",
+    403: "The token's role may not do this, or the request comes from another site's page.",
+    404: "It does not exist.",
+    408: "The body did not arrive in time.",
+    409: "Its current state does not allow this.",
     413: "The request is too large.",
     415: "The body is not JSON.",
-    422: "The request does not have the shape that is described here.",
+    422: "The request does not match this description.",
     429: "Too many requests.",
-    503: "The store cannot answer now; ask again.",
+    503: "The store is temporarily unavailable; try again.",
 }
 _NO_OPERATION = {404: "this address does not exist", 405: "this address does not support this method"}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, text in _DESCRIPTIONS.items()
 }
-"""What every operation may answer besides its own, for the API's description."""
+"""The responses that every operation may return, for the API's description."""
 
 
 class Refused(Exception):
-    """Ends the handling of a request with a status, a sentence and headers."""
+    """Refuses a request with a status, a sentence and headers."""
 
     def __init__(
         self,
@@ -132,25 +132,25 @@ class Refused(Exception):
 
 
 class PassesThrough(Exception):
-    """What a middleware further out answers."""
+    """An exception that an outer middleware turns into a response."""
 
 
 def status_of(error: errors.JobtableError) -> int:
-    """The status for an error."""
+    """Return the status of an error."""
     return next(STATUS_OF[cls] for cls in type(error).__mro__ if cls in STATUS_OF)
 
 
 def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
-    """What is said of an error: all of it where it is the caller's, little where it is the server's.
+    """Return what the caller sees of an error: everything if the caller caused it, little if the server did.
 
-    What pydantic refuses later than with the request itself comes from its body, or, where it has none, from here.
+    A ValidationError from within a service is the caller's if the request has a body.
     """
     match error:
         case Refused():
             return _problem(error.status, error.detail, hint=error.hint, reason=error.reason)
         case HTTPException():
             return _problem(error.status_code, None if error.detail == _title(error.status_code) else error.detail)
-        case RequestValidationError(body=bytes()):  # which nobody has read as JSON
+        case RequestValidationError(body=bytes()):  # FastAPI did not read it as JSON
             return _problem(415, "the body is not marked as JSON", hint="send it with Content-Type: application/json")
         case RequestValidationError():
             return _problem_of_shape(error.errors())
@@ -161,17 +161,17 @@ def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
         case RecursionError():
             return _problem(422, "the request is nested too deeply")
         case ClientDisconnect():
-            return _problem(400, "the body ended before it was whole")  # which is counted; nobody hears it
+            return _problem(400, "the body was incomplete")  # counted, though no one receives it
         case _:
             return _problem(500, _LOGGED)
 
 
 def _problem_of_shape(found: Sequence[Any]) -> Problem:
-    """What pydantic has found: a wrong shape, or only values that cannot be right in themselves."""
+    """Return 400 if the request has the described shape and only its values are invalid, else 422."""
     if all(each["type"] in _OF_VALUES for each in found):
-        problem = _problem(400, "a value cannot be right")
+        problem = _problem(400, "a value is invalid")
     else:
-        problem = _problem(422, "the request does not have the shape that this operation takes")
+        problem = _problem(422, "the request does not match the description of this operation")
     return problem.model_copy(update={"errors": [_place(each) for each in found]})
 
 
@@ -197,7 +197,7 @@ def _place(error: Any) -> dict[str, Any]:
 
 
 def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    """A problem as JSON."""
+    """Return a problem as JSON."""
     body = problem.model_dump(mode="json", exclude_none=True)
     return JSONResponse(body, problem.status, headers, MEDIA_TYPE)
 
@@ -206,17 +206,17 @@ ErrorPage = Callable[[Request, Problem], Response]
 
 
 def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
-    """Make every error of the app an answer: a page where a person asked for one, problem+json otherwise."""
+    """Turn every error of the app into a response: a page if a person asked for one, problem+json otherwise."""
 
     def answer(request: Request, error: Exception) -> Response:
         problem = problem_of(error, has_body=request.method not in _WITHOUT_BODY)
         request_id = getattr(request.state, "request_id", None)
         if problem.status >= 500:
-            # Where a store is away, every request says so, and a health check asks every few seconds: a line is enough.
+            # If the store is unavailable, every request and health check logs it, so one line is enough.
             trace = None if problem.status == 503 else error
             _LOG.error("request %s: %s %s: %s", request_id, request.method, request.url.path, error, exc_info=trace)
             if getattr(request.state, "caller", None) is None:
-                # A store's error names files, addresses and accounts, which are not for those whom nobody knows.
+                # A store's error names files, addresses and accounts, which unknown callers must not see.
                 problem = _problem(problem.status, _LOGGED)
         problem.request_id = request_id
         headers = _headers(request, error, problem.status)
@@ -233,7 +233,7 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
 
     async def handler(request: Request, error: Exception) -> Response:
         if wants_page(request) and isinstance(error, HTTPException | Refused) and not hasattr(request.state, "caller"):
-            # No route has let the caller in, whom the page of the error greets with the menu all the same.
+            # No route has identified the caller, but the error page shows the caller's menu.
             request.state.caller = await request.app.state.guard.find_caller(request)
         return answer(request, error)
 
@@ -249,7 +249,7 @@ def _list_of(kind: str | None) -> str | None:
 
 
 class Sending:
-    """Sends an answer on, and knows whether it has begun: another one can no longer take its place then."""
+    """Passes a response on, and knows whether it has started, after which no other can replace it."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -261,7 +261,7 @@ class Sending:
 
 
 class _Unexpected:
-    """Makes an answer of what nobody has foreseen, within the app, so that it gets the headers of every answer."""
+    """Middleware for unexpected errors, inside the others, so that the response gets the usual headers."""
 
     def __init__(self, app: ASGIApp, answer: Callable[[Request, Exception], Response]) -> None:
         self._app = app
@@ -278,7 +278,7 @@ class _Unexpected:
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a person looks at the answer."""
+    """Return whether a person sees the response."""
     return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
 
@@ -291,6 +291,6 @@ def _headers(request: Request, error: Exception, status: int) -> dict[str, str]:
 
 
 def _methods_of(request: Request) -> set[str]:
-    """Every method that some route takes at the request's path."""
+    """Return every method that some route accepts at the request's path."""
     routes = [route for route in routes_of(request.app) if route.path_regex.match(request.url.path)]
     return {method for route in routes for method in route.methods or ()}

@@ -1,4 +1,4 @@
-"""The reference of the REST API, as a page of Markdown made from its description."""
+"""The reference of the REST API as a Markdown page, generated from its description."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OpenAPI, with schemas and examples, at `/api/v1/openapi.json`; [the guide](../gu
 
 
 def render_page(app: FastAPI) -> str:
-    """All operations by their groups."""
+    """Return the page with all operations by group."""
     groups: dict[str, list[str]] = defaultdict(list)
     for path, operations in openapi_of(app)["paths"].items():
         for method, operation in operations.items():

@@ -23,7 +23,7 @@ _ENCODED = re.compile(rb"%2F", re.IGNORECASE)
 _MOST_LEVELS = 100
 """More than an item may have; a deeper value could not be written into a response."""
 _LARGEST_EXACT = 2**53
-_TYPES_AS_TEXT = {"date_type", "datetime_type", "is_instance_of", "uuid_type", "bytes_type", "decimal_type"}
+_TYPES_AS_TEXT = {"bytes_type", "date_type", "datetime_type", "is_instance_of", "uuid_type"}
 
 
 class EncodedSlashes:
@@ -79,11 +79,12 @@ async def check_body(request: Request, kind: TypeAdapter[Any]) -> None:
 
 
 def _is_json_form(error: ErrorDetails) -> bool:
-    """Return whether a value has the JSON form of its type.
+    """Return whether a value has the JSON form of its type: a time or an enum is a text, a decimal also a number.
 
-    After a before-validator, pydantic treats values as Python's, and in strict mode refuses times and enums as text.
+    After a before-validator, pydantic treats values as Python's, and in strict mode refuses these forms.
     """
-    return error["type"] in _TYPES_AS_TEXT and isinstance(error["input"], str)
+    forms = (str, int, float) if error.get("ctx", {}).get("class") == "Decimal" else (str,)
+    return error["type"] in _TYPES_AS_TEXT and type(error["input"]) in forms
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

@@ -1,4 +1,4 @@
-"""Files that are sent to the server: read as they come, and handed on to object storage without being kept here."""
+"""Uploads, streamed to object storage."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from jobtable.web.problems import Refused
 T = TypeVar("T")
 
 MOST_AT_ONCE = 16
-"""How many uploads are taken at once; others wait. Each holds a thread, but none that answers other requests."""
+"""Maximum number of concurrent uploads; others wait. They use threads of their own, not those of other requests."""
 
 
 def binary_body(media_type: str = "application/octet-stream") -> dict[str, Any]:
-    """What the API's description says of a route whose body is a file."""
+    """Return the OpenAPI description of a body that is a file."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}}}
     return {"requestBody": {"required": True, "content": content}}
 
 
 class Upload:
-    """The body of a request as a stream that can be put. It is read in another thread than that of the event loop."""
+    """The body of a request as a readable stream, for another thread than the event loop's."""
 
     def __init__(self, request: Request, sha256: str | None = None) -> None:
         self._chunks: AsyncGenerator[bytes, None] = request.stream()
@@ -36,7 +36,7 @@ class Upload:
         self._held = b""
 
     def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none at the end, if the body is what it was said to be."""
+        """Return up to `size` bytes, none at the end; raise Refused if the body is incomplete or has another digest."""
         while not self._held:
             chunk = anyio.from_thread.run(self._next)
             if chunk is None:
@@ -51,15 +51,15 @@ class Upload:
         try:
             return await anext(self._chunks, None)
         except ClientDisconnect as error:
-            raise Refused(400, "the body ended before it was whole; nothing was stored") from error
+            raise Refused(400, "the body was incomplete; nothing was stored") from error
 
     def _check(self) -> None:
         found = self._digest.hexdigest()
         if self._expected is not None and found != self._expected:
-            raise Refused(400, f"the body is not what was sent (SHA-256 {found}); nothing was stored: send it again")
+            raise Refused(400, f"the body has SHA-256 {found}, not the declared one; nothing was stored, send it again")
 
 
 async def take(request: Request, store: Callable[[Upload], T], *, sha256: str | None = None) -> T:
-    """Let a function read the body of a request and store it, in a thread of its own; gives what it gives."""
+    """Let a function store the body of a request, in a thread of its own, and return its result."""
     limiter: CapacityLimiter = request.app.state.uploads
     return await anyio.to_thread.run_sync(store, Upload(request, sha256), limiter=limiter)

@@ -1,4 +1,4 @@
-"""Items that only those may read who may do everything: the tokens, and the answers that others got."""
+"""Items that only the role full may read: tokens, and stored responses to other callers."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ _WITHHELD: tuple[type[Entity], ...] = (AccessToken, AnsweredRequest)
 
 
 def is_withheld(entity: str, caller: Caller) -> bool:
-    """Whether the caller may not read the items of the entity of that name."""
+    """Return whether the caller may not read the items of an entity."""
     return caller.role is not Role.FULL and any(entity == each.__schema__.name for each in _WITHHELD)
 
 
 def refuse_withheld(table: Table, partition: Iterable[str], caller: Caller) -> None:
-    """Refused with 403 where the values name a partition of such items, of the table or of an index.
+    """Raise Refused with 403 if a key names a partition of such items, in the table or an index.
 
-    No other items stand in these partitions, and these items stand in no others, so nothing has to be left out
-    of what is read elsewhere.
+    Such items have partitions of their own, so reads of other partitions need no filter.
     """
     if caller.role is Role.FULL:
         return
     for text in partition:
         for name, beginning in _beginnings(table):
             if text.startswith(beginning):
-                raise Refused(403, f"{text[:100]!r} holds items of {name}: to read them needs the role full")
+                raise Refused(403, f"{text[:100]!r} holds items of {name}, which only the role full may read")
 
 
 def texts_in(request: Any) -> Iterator[str]:
-    """Every text that a request of DynamoDB's API compares keys with, wherever it stands.
+    """Yield every text value in a request of DynamoDB's API, because any of them may be compared with a key.
 
-    A condition could name its values in many ways. A text that is compared with something else and begins like
-    such a partition is refused as well, which costs nobody anything.
+    A text with another purpose that starts like such a partition is refused too, which is harmless.
     """
     if isinstance(request, dict):
         for name, value in request.items():
@@ -50,7 +48,7 @@ def texts_in(request: Any) -> Iterator[str]:
 
 
 def _beginnings(table: Table) -> Iterator[tuple[str, str]]:
-    """How the partitions begin in which the items stand, each with the name of its entity."""
+    """Yield the prefixes of the partitions of such items, each with the name of its entity."""
     for entity in _WITHHELD:
         schema = entity.__schema__
         if schema.table is table:

@@ -66,7 +66,7 @@ def test_what_albums_were_found_in_is_shown_and_missed_where_it_is_gone(serve: C
     served.services.objects.delete(execution.image_s3_key)
     for page in pages:
         shown = client.get(page).text
-        assert f"not in the object store any more. <code>{execution.image_s3_key}</code>" in shown
+        assert f"no longer in the object store. <code>{execution.image_s3_key}</code>" in shown
         assert "(1997)" not in shown
 
 

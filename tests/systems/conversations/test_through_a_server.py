@@ -54,7 +54,7 @@ class TestConversations:
         try:
             with Services.from_settings(Settings(server=served.url)) as services:
                 services.get(ConversationRuns).start("c", comments, votes + b"1,1,1\n" * 500)
-                with pytest.raises(RequestRefused, match="more than 20,000 bytes"):
+                with pytest.raises(RequestRefused, match="larger than 20,000 bytes"):
                     services.get(ConversationRuns).start("c", comments, votes + b"1,1,1\n" * 5_000)
         finally:
             served.stop()

@@ -1,4 +1,4 @@
-"""The REST API: one module a group of verbs, all under /api/v1."""
+"""The REST API under /api/v1: one module for each group of verbs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _GROUPS = (
 
 
 def groups() -> list[ModuleType]:
-    """The modules of all routes: the core's and those of the systems."""
+    """Return the modules of all routes: the core's and the systems'."""
     return [*_GROUPS, *(module for system, paths in declared("api") for module in system.load_all(paths))]
 
 
@@ -63,29 +63,31 @@ def examples() -> dict[str, Any]:
 
 
 _DESCRIPTION = """
-Every verb of the services. Lists are read page by page: send the `cursor` of a page to get the next one.
-Errors are `application/problem+json`. Requests that create something take an `Idempotency-Key`.
+Every verb of Jobtable and its systems.
+
+Lists come in pages: send the `cursor` of a page to get the next one. Errors are `application/problem+json`.
+Requests that create something accept an `Idempotency-Key`, so you can safely repeat them.
 """
 
 
 def add_api(app: FastAPI) -> None:
-    """Add every group, and the description of all."""
+    """Add every group of routes, and their description."""
     for module in groups():
-        # Routes that create something are of another class, so they have a router of their own.
+        # Routes that create something have another class, and therefore a router of their own.
         for router in filter(None, (module.router, getattr(module, "creation", None))):
             app.router.routes.extend(router.routes)
     describe = cache(openapi_of)
 
     @allow(ANYONE)
     def get_openapi_description() -> JSONResponse:
-        """The description; making it takes a while, so it is made once, and not on the event loop."""
+        """Return the description, which is made once, and not on the event loop, because that takes a while."""
         return JSONResponse(describe(app))
 
     app.add_api_route(f"{PREFIX}/openapi.json", get_openapi_description, include_in_schema=False)
 
 
 def openapi_of(app: FastAPI) -> dict[str, Any]:
-    """The description of every route of the API, with who may use it."""
+    """Return the description of every route of the API, with the roles that may use it."""
     description = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
     description["tags"] = [{"name": module.router.tags[0], "description": module.__doc__} for module in groups()]
     schemas = description["components"]["schemas"]

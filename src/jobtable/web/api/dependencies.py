@@ -19,28 +19,28 @@ creation = api_router("dependencies", CreationRoute)
 @creation.post("/jobs/{job_id}/dependencies", status_code=201)
 @allow(WRITE)
 def add_dependency(job_id: JobId, on: DependsOn, jobs: TheJobs) -> JobDependency:
-    """Let a job wait for another one; refused if they would wait for each other."""
+    """Add a dependency; refused if it would create a cycle."""
     return jobs.add_dependency(job_id, on)
 
 
 @router.get("/jobs/{job_id}/dependencies")
 @allow(READ)
 def list_dependencies(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
-    """What a job waits for."""
+    """List the dependencies of a job."""
     return paging.page(queries.list_dependencies(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/dependents")
 @allow(READ)
 def list_dependents(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
-    """The dependencies of other jobs on this one; of a group, those of its children."""
+    """List the dependents of a job; for a group, also its children."""
     return paging.page(queries.list_dependents(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/unfinished-children")
 @allow(READ)
 def list_unfinished_children(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
-    """The dependents of a job that are not COMPLETED. A page reads at most as many jobs as it may list."""
+    """List the dependents of a job that are not COMPLETED. Each page examines up to `limit` dependents."""
     children = paging.page(queries.list_dependents(job_id), under=partial(queries.get_job, job_id))
     return PageOf.model_construct(items=list(queries.find_unfinished(children.items)), cursor=children.cursor)
 
@@ -50,7 +50,7 @@ def list_unfinished_children(job_id: JobId, queries: TheQueries, paging: Paging)
 def find_best_metric(
     job_id: JobId, metric_name: MetricName, queries: TheQueries, highest: bool = False
 ) -> JobMetric | None:
-    """The lowest (or highest) value of a metric that is rolled up under a job, with the child's id; or null."""
+    """Return the lowest (or highest) value that children reported under a job, with the child's id, or null."""
     best = queries.find_best_metric(job_id, metric_name, highest=highest)
     if best is None:
         queries.get_job(job_id)
@@ -62,7 +62,7 @@ def find_best_metric(
 def list_reports_of_epoch(
     job_id: JobId, metric_name: MetricName, epoch: int, queries: TheQueries, paging: Paging
 ) -> PageOf[JobMetric]:
-    """The values of a metric under a job after an epoch, oldest first."""
+    """List the values of a metric that children reported under a job after an epoch, oldest first."""
     return paging.page(
         queries.list_reports_of_epoch(job_id, metric_name, epoch), under=partial(queries.get_job, job_id)
     )

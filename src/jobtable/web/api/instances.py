@@ -1,4 +1,4 @@
-"""Instances: the machines and processes that run jobs."""
+"""Instances: the workers that run jobs."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ InstanceId = Annotated[str, path_id("worker-1")]
 def list_instances(
     queries: TheQueries, paging: Paging, status: InstanceStatus = InstanceStatus.RUNNING
 ) -> PageOf[Instance]:
-    """The instances with a status."""
+    """List the instances with a status."""
     return paging.page(queries.list_instances_by_status(status))
 
 
 @router.get("/instances/{instance_id}")
 @allow(READ)
 def get_instance(instance_id: InstanceId, queries: TheQueries) -> Instance:
-    """One instance."""
+    """Return one instance."""
     return queries.get_instance(instance_id)
 
 
 @router.get("/instances/{instance_id}/jobs")
 @allow(READ)
 def list_jobs_of_instance(instance_id: InstanceId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
-    """The jobs that an instance runs or ran."""
+    """List the jobs that an instance runs or ran."""
     found = queries.list_jobs_of_instance(instance_id)
     return paging.page(found, under=partial(queries.get_instance, instance_id))
 
@@ -43,5 +43,5 @@ def list_jobs_of_instance(instance_id: InstanceId, queries: TheQueries, paging: 
 @router.get("/jobs/{job_id}/instances")
 @allow(READ)
 def list_instances_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
-    """The instances that run or ran a job."""
+    """List the instances that run or ran a job."""
     return paging.page(queries.list_instances_of_job(job_id), under=partial(queries.get_job, job_id))

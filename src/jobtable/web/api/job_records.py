@@ -1,4 +1,4 @@
-"""What stands under jobs: history, logs, metrics, checkpoints, resources, artifacts."""
+"""The history, logs, metrics, checkpoints, artifacts and resources of jobs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ MetricName = Annotated[str, path_id("val_loss")]
 def list_statuses(
     job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
 ) -> PageOf[JobStatus]:
-    """The status history of a job."""
+    """List the status history of a job."""
     return paging.page(queries.list_statuses(job_id, newest_first=newest_first), under=partial(queries.get_job, job_id))
 
 
 @router.get("/statuses")
 @allow(READ)
 def list_statuses_by_status(status: Status, queries: TheQueries, paging: Paging) -> PageOf[JobStatus]:
-    """Every change to a status, of any job, oldest first."""
+    """List every change to a status, of all jobs, oldest first."""
     return paging.page(queries.list_statuses_by_status(status))
 
 
@@ -55,10 +55,10 @@ def list_logs(
     paging: Paging,
     *,
     newest_first: NewestFirst = False,
-    level: Annotated[LogLevel | None, Query(description="Only lines of this level or worse.")] = None,
-    after: Annotated[Instant | None, Query(description="Only lines behind this instant.")] = None,
+    level: Annotated[LogLevel | None, Query(description="Only lines of this level or a more severe one.")] = None,
+    after: Annotated[Instant | None, Query(description="Only lines after this time.")] = None,
 ) -> PageOf[JobLog]:
-    """The log lines of a job."""
+    """List the log lines of a job."""
     worse = None if level is None else attribute_of(JobLog.log_level).is_in(*levels_from(level))
     lines = store.query(JobLog.key(job_id=job_id), after=after, newest_first=newest_first, where=worse)
     return paging.page(lines, under=partial(queries.get_job, job_id))
@@ -72,13 +72,13 @@ def search_logs(
     objects: TheObjects,
     paging: Paging,
     *,
-    text: Annotated[str, Query(min_length=1, max_length=LONGEST_WANTED, description="What stands in the lines.")],
-    run: Annotated[int | None, Query(ge=1, le=99_999, description="Only of this run.")] = None,
+    text: Annotated[str, Query(min_length=1, max_length=LONGEST_WANTED, description="The text to find.")],
+    run: Annotated[int | None, Query(ge=1, le=99_999, description="Search only this run.")] = None,
     ignore_case: bool = False,
 ) -> PageOf[FoundLine]:
-    """The lines of a job's whole log that have a text: of its full output, or of the table where it has none.
+    """Search the whole log of a job: its full output, or the stored lines if it has none.
 
-    Some megabytes are looked through for a page, so it may be short, or empty, although its cursor leads on.
+    Each page searches a few megabytes, so it may be short or empty although its cursor leads to more.
     """
     found = JobLogs(store, objects).search(job_id, text, epoch=run, ignore_case=ignore_case)
     page = found.page(paging.cursor, paging.limit)
@@ -88,21 +88,21 @@ def search_logs(
 @router.get("/logs")
 @allow(READ)
 def list_logs_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[JobLog]:
-    """Every log line, by job and then by time."""
+    """List every log line, by job and then by time."""
     return paging.page(queries.list_logs_of_all_jobs())
 
 
 @router.get("/jobs/{job_id}/log-texts")
 @allow(READ)
 def list_log_texts(job_id: JobId, store: TheStore, queries: TheQueries, paging: Paging) -> PageOf[JobLogText]:
-    """Where the full output of each run of a job lies; read it with GET /objects."""
+    """List where the full output of each run is stored; read it with GET /objects."""
     return paging.page(store.query(JobLogText.key(job_id=job_id)), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/metrics")
 @allow(READ)
 def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging, since: Instant | None = None) -> PageOf[JobMetric]:
-    """The metrics under a job, its own or rolled up, by name and then by time; those after `since`."""
+    """List the metrics of a job, its own and those of its children, by name and then by time."""
     return paging.page(queries.list_metrics(job_id, since=since), under=partial(queries.get_job, job_id))
 
 
@@ -111,7 +111,7 @@ def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging, since: Inst
 def list_metric(
     job_id: JobId, metric_name: MetricName, queries: TheQueries, paging: Paging, since: Instant | None = None
 ) -> PageOf[JobMetric]:
-    """The values of one metric of a job, oldest first."""
+    """List the values of one metric of a job, oldest first."""
     return paging.page(queries.list_metric(job_id, metric_name, since=since), under=partial(queries.get_job, job_id))
 
 
@@ -121,11 +121,11 @@ def list_metric_of_all_jobs(
     metric_name: MetricName,
     queries: TheQueries,
     paging: Paging,
-    by_job: Annotated[bool, Query(description="Job by job instead of by time.")] = False,
-    job_id: Annotated[str | None, Query(min_length=1, description="Of this job only, with by_job.")] = None,
-    since: Annotated[Instant | None, Query(description="Only those behind this time, without by_job.")] = None,
+    by_job: Annotated[bool, Query(description="Order by job instead of by time.")] = False,
+    job_id: Annotated[str | None, Query(min_length=1, description="Only this job; implies by_job.")] = None,
+    since: Annotated[Instant | None, Query(description="Only values after this time; not with by_job.")] = None,
 ) -> PageOf[JobMetric]:
-    """The values of a metric of every job, oldest first, or job by job."""
+    """List the values of a metric of all jobs, oldest first, or job by job."""
     if by_job or job_id is not None:
         return paging.page(queries.list_metric_by_job(metric_name, job_id))
     return paging.page(queries.list_metric_of_all_jobs(metric_name, since=since))
@@ -136,7 +136,7 @@ def list_metric_of_all_jobs(
 def list_checkpoints(
     job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
 ) -> PageOf[JobCheckpoint]:
-    """The checkpoints of a job."""
+    """List the checkpoints of a job."""
     return paging.page(
         queries.list_checkpoints(job_id, newest_first=newest_first), under=partial(queries.get_job, job_id)
     )
@@ -145,21 +145,21 @@ def list_checkpoints(
 @router.get("/checkpoints")
 @allow(READ)
 def list_checkpoints_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[JobCheckpoint]:
-    """Every checkpoint, by job and then by time."""
+    """List every checkpoint, by job and then by time."""
     return paging.page(queries.list_checkpoints_of_all_jobs())
 
 
 @router.get("/jobs/{job_id}/artifacts")
 @allow(READ)
 def list_artifacts(job_id: JobId, store: TheStore, queries: TheQueries, paging: Paging) -> PageOf[JobArtifact]:
-    """The files that a job has made, by name; read them with GET /objects."""
+    """List the artifacts of a job, by name; read them with GET /objects."""
     return paging.page(store.query(JobArtifact.key(job_id=job_id)), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/resources")
 @allow(READ)
 def list_resources(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobResource]:
-    """The resources that a job holds or held."""
+    """List the resources that a job holds or held."""
     return paging.page(queries.list_resources(job_id), under=partial(queries.get_job, job_id))
 
 
@@ -168,5 +168,5 @@ def list_resources(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf
 def list_uses_of_resource(
     resource_id: Annotated[str, path_id("gpu-0")], queries: TheQueries, paging: Paging
 ) -> PageOf[JobResource]:
-    """Every use of a resource by a job."""
+    """List the jobs that used a resource."""
     return paging.page(queries.list_uses_of_resource(resource_id))

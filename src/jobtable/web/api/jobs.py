@@ -1,4 +1,4 @@
-"""Jobs: submitted, found, acted on."""
+"""Submit, find, control and delete jobs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Seconds = Annotated[float, Field(gt=0, le=10**9)]
 
 
 class NewJobBody(Body):
-    """A job to submit. Of submissions with one `key` by one caller only the first makes a job."""
+    """A job to submit. If one caller submits the same `key` again, no second job is created."""
 
     name: Name = Field(examples=["train the small model"])
     task: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", max_length=500)] | None = Field(
         None,
-        description="module:function of a function marked with @task. Only a group has none.",
+        description="Path of a function marked with @task, as in `module:function`. Only a group has none.",
         examples=["training.tasks:train"],
     )
     params: dict[str, Any] = Field({}, examples=[{"learning_rate": 0.01}])
@@ -54,7 +54,7 @@ class NewJobBody(Body):
     retry: RetryPolicy = RetryPolicy()
     most_interruptions: int = Field(3, ge=0, le=1000)
     grace_seconds: float = Field(10.0, ge=0, le=10**6)
-    config: dict[str, Any] = Field({}, description="More members of the job's configuration.")
+    config: dict[str, Any] = Field({}, description="More entries of the job's configuration.")
     depends_on: list[DependsOn] = Field([], max_length=40)
     parent_waits: ParentWaits | None = None
     owner: Owner | None = None
@@ -63,54 +63,54 @@ class NewJobBody(Body):
     not_before: datetime | None = None
 
     def new_job(self, user: str) -> NewJob:
-        """What the engine takes."""
+        """Return the job as the engine takes it."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return NewJob(**{**values, "depends_on": tuple(self.depends_on)}, user=user)
 
 
 @dataclass(frozen=True)
 class JobProgress:
-    """How far a job is."""
+    """The progress of a job."""
 
     percent: float
     group: GroupProgress | None
-    """Of a group: how many of the jobs under it have ended."""
+    """For a group: how many of its descendants have ended."""
     timing: Timing | None
-    """While it runs."""
+    """Only while it runs."""
 
 
 Wanted = Annotated[str | None, Field(min_length=1, max_length=200)]
 
 
 class FilterQuery(BaseModel):
-    """Which jobs are wanted."""
+    """Filters of the list of jobs."""
 
     status: Status | None = None
     user: Wanted = None
     queue: Wanted = None
     parent: Annotated[str | None, Field(min_length=1, max_length=1000)] = Field(
-        None, description="The id of a job: only its children, not those under them."
+        None, description="Only the children of this job, not its other descendants."
     )
     tag: Wanted = None
     job_type: Wanted = None
     task: Annotated[str | None, Field(min_length=1, max_length=500)] = None
     text: Wanted = Field(
-        None, description="Stands in the name, the task or a parameter (as name=value), or begins the id."
+        None, description="Found in the name, the task or a parameter (as name=value), or at the start of the id."
     )
 
     def filter(self) -> JobFilter:
-        """What the list takes."""
+        """Return the filter of the list."""
         return JobFilter(**self.model_dump())
 
 
 class Reason(Body):
-    """Why something is done, for the job's history."""
+    """The reason for an operation, recorded in the job's history."""
 
     message: str | None = Field(None, max_length=1000)
 
 
 class NewPriority(Body):
-    """How urgent a job is from now on."""
+    """The new priority of a job."""
 
     priority: Priority
 
@@ -118,21 +118,21 @@ class NewPriority(Body):
 @creation.post("/jobs", status_code=201)
 @allow(WRITE)
 def submit_job(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
-    """Submit a job. It starts when a worker of its queue is free and everything that it waits for is done."""
+    """Submit a job. It starts when its dependencies are met and a worker of its queue is free."""
     return jobs.submit(body.new_job(caller.name))
 
 
 @creation.post("/job-groups", status_code=201)
 @allow(WRITE)
 def open_group(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
-    """Make a job that only groups others: it runs until it is sealed and its children have ended."""
+    """Create a group: a job that only has children. It runs until it is sealed and its children have ended."""
     return jobs.open_group(body.new_job(caller.name))
 
 
 @router.get("/jobs")
 @allow(READ)
 def list_all_jobs(store: TheStore, paging: Paging, wanted: Annotated[FilterQuery, Query()]) -> PageOf[Job]:
-    """Jobs, the newest first. A page may be shorter than asked for although its cursor leads to more."""
+    """List jobs, newest first. A page may be shorter than its limit although its cursor leads to more."""
     page = list_jobs(store, wanted.filter(), cursor=paging.cursor, limit=paging.limit)
     return PageOf.model_construct(items=page.items, cursor=page.cursor)
 
@@ -140,21 +140,21 @@ def list_all_jobs(store: TheStore, paging: Paging, wanted: Annotated[FilterQuery
 @router.get("/jobs/{job_id}")
 @allow(READ)
 def get_job(job_id: JobId, queries: TheQueries) -> Job:
-    """One job."""
+    """Return one job."""
     return queries.get_job(job_id)
 
 
 @router.get("/jobs/{job_id}/waiting")
 @allow(READ)
 def get_waiting(job_id: JobId, jobs: TheJobs) -> Waiting | None:
-    """Why a job waits: every reason that holds now. Null if it does not wait, because it works or has ended."""
+    """Return every reason why a job waits, or null if it is running or has ended."""
     return jobs.why_waiting(jobs.queries.get_job(job_id))
 
 
 @router.get("/jobs/{job_id}/progress")
 @allow(READ)
 def get_job_progress(job_id: JobId, jobs: TheJobs) -> JobProgress:
-    """How far a job is: a group by the jobs under it that have ended. While it runs, also when it may end."""
+    """Return the progress of a job, and its estimated end while it runs. A group counts its ended descendants."""
     job = jobs.queries.get_job(job_id)
     group = find_group_progress(jobs.store, job)
     timing = jobs.timing_of(job, percent=None if group is None else group.percent)
@@ -164,7 +164,7 @@ def get_job_progress(job_id: JobId, jobs: TheJobs) -> JobProgress:
 @router.get("/jobs/{job_id}/everything")
 @allow(READ)
 def list_everything(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[dict[str, Any]]:
-    """The job and every item under it, each with the name of its entity as `entity`."""
+    """List the job and every item stored under it, each with the name of its entity as `entity`."""
     page = paging.page(queries.list_everything(job_id), under=partial(queries.get_job, job_id))
     return PageOf(items=[with_kind(item) for item in page.items], cursor=page.cursor)
 
@@ -172,54 +172,54 @@ def list_everything(job_id: JobId, queries: TheQueries, paging: Paging) -> PageO
 @router.get("/jobs/{job_id}/children")
 @allow(READ)
 def list_children(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
-    """The jobs whose parent this one is, by creation."""
+    """List the children of a job, oldest first."""
     return paging.page(queries.list_children(queries.get_job(job_id)))
 
 
 @router.get("/jobs/{job_id}/descendants")
 @allow(READ)
 def list_descendants(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
-    """All jobs of the tree under a root, by parent and then by creation."""
+    """List all descendants of a root job, by parent and then oldest first."""
     return paging.page(queries.list_descendants(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.post("/jobs/{job_id}/cancel")
 @allow(WRITE)
 def cancel_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, reason: Reason | None = None, tree: bool = True) -> Job:
-    """End a job whose result nobody wants, and those under it: at once if it waits, by its worker if it runs."""
+    """Cancel a job and its descendants: waiting jobs end at once, running ones when their worker notices."""
     return jobs.cancel(job_id, by=caller.name, message=reason.message if reason else None, tree=tree)
 
 
 @router.post("/jobs/{job_id}/stop")
 @allow(WRITE)
 def stop_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, reason: Reason | None = None, tree: bool = True) -> Job:
-    """Let a job end early but in order: if it runs, it is asked to and keeps what it has."""
+    """Stop a job and its descendants: a running job is asked to finish early, and keeps its results."""
     return jobs.stop(job_id, by=caller.name, message=reason.message if reason else None, tree=tree)
 
 
 @router.post("/jobs/{job_id}/retry")
 @allow(WRITE)
 def retry_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, tree: bool = False) -> Job:
-    """Let a job that has not completed begin anew, with all its attempts."""
+    """Restart a job that ended without completing, with all its attempts."""
     return jobs.retry(job_id, by=caller.name, tree=tree)
 
 
 @router.post("/jobs/{job_id}/seal")
 @allow(WRITE)
 def seal_group(job_id: JobId, jobs: TheJobs) -> Job:
-    """Say that a group gets no more children: it ends when those that it has have ended."""
+    """Seal a group: it takes no more children, and ends when its children have ended."""
     return jobs.seal(job_id)
 
 
 @router.put("/jobs/{job_id}/priority")
 @allow(WRITE)
 def prioritise_job(job_id: JobId, body: NewPriority, jobs: TheJobs) -> Job:
-    """Change a job's priority, and with it its place in the queue if it waits there."""
+    """Change the priority of a job, and of its queue entry if it waits."""
     return jobs.prioritise(job_id, body.priority)
 
 
 @router.delete("/jobs/{job_id}")
 @allow(WRITE)
 def delete_job(job_id: JobId, jobs: TheJobs, tree: bool = False) -> Written:
-    """Remove an ended job with every item and object under it; gives the number of items."""
+    """Delete an ended job with every item and object under it; return the number of items."""
     return Written(count=jobs.delete(job_id, tree=tree))

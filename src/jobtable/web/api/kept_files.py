@@ -1,4 +1,4 @@
-"""What workers on other machines keep: the checkpoints and artifacts of the jobs that they hold."""
+"""Checkpoints and artifacts that workers on other machines store for the jobs that they hold."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ _BYTES: dict[int | str, dict[str, Any]] = {
 
 
 class UploadQuery(LeaseBody):
-    """Which lease a file is kept under, and how one knows that it has come whole."""
+    """The lease of an upload, and the digest that proves it is whole."""
 
-    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="Of the body; it is refused otherwise.")
+    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="Digest of the body.")
 
 
 class CheckpointQuery(UploadQuery):
-    """What is told of a state that is saved."""
+    """The description of a saved state."""
 
     step: _Count = 0
-    training_epoch: _Count = Field(0, description="The epoch of the training; `epoch` is that of the lease.")
-    metric: list[str] = Field([], max_length=100, description="NAME=VALUE; may be given several times.")
-    is_best: bool = Field(False, description="Takes the flag from the checkpoint that had it.")
-    keep_last: int | None = Field(None, ge=1, le=10**6, description="Remove all but the last so many and the best.")
+    training_epoch: _Count = Field(0, description="The epoch of the training; `epoch` is the epoch of the lease.")
+    metric: list[str] = Field([], max_length=100, description="NAME=VALUE; repeat it for several metrics.")
+    is_best: bool = Field(False, description="Marks this checkpoint as the best instead of the previous best.")
+    keep_last: int | None = Field(None, ge=1, le=10**6, description="Keep only the last N and the best.")
     model_state: bool = True
     optimizer_state: bool = True
-    ending: str = Field("", pattern=r"^(\.[A-Za-z0-9]{1,20})?$", description="How its file's name ends.")
+    ending: str = Field("", pattern=r"^(\.[A-Za-z0-9]{1,20})?$", description="Suffix of the file name.")
 
     def state(self) -> SavedState:
-        """What is stored of it."""
+        """Return the state to store."""
         return SavedState(
             step=self.step,
             epoch=self.training_epoch,
@@ -64,9 +64,9 @@ class CheckpointQuery(UploadQuery):
 
 
 class WhichQuery(LeaseBody):
-    """Which checkpoint is wanted."""
+    """The checkpoint to find."""
 
-    best: bool = Field(False, description="The one that was said to be the best, instead of the last.")
+    best: bool = Field(False, description="Return the best checkpoint instead of the last.")
 
 
 def _metric(text: str) -> tuple[str, float]:
@@ -76,7 +76,7 @@ def _metric(text: str) -> tuple[str, float]:
     except ValueError:
         stored = None
     if not name or stored is None:
-        raise ValueRefusedError(f"{text!r} is no metric of a checkpoint: write NAME=VALUE, with a finite number")
+        raise ValueRefusedError(f"invalid checkpoint metric {text!r}; write NAME=VALUE with a finite number")
     return name, stored
 
 
@@ -86,7 +86,7 @@ def _metric(text: str) -> tuple[str, float]:
 async def save_checkpoint(
     job_id: JobId, request: Request, told: Annotated[CheckpointQuery, Query()], jobs: TheJobs
 ) -> JobCheckpoint:
-    """Save a state of a job to resume from: the body, of whatever size the server takes."""
+    """Save the body as a checkpoint to resume the job from."""
     state = told.state()
     lease = await run_in_threadpool(held_lease, jobs, job_id, told)
 
@@ -105,7 +105,7 @@ def _save(jobs: Jobs, lease: Lease, body: Readable, state: SavedState, told: Che
 @router.get("/jobs/{job_id}/checkpoint")
 @allow(WORK)
 def find_checkpoint(job_id: JobId, told: Annotated[WhichQuery, Query()], jobs: TheJobs) -> JobCheckpoint | None:
-    """What a worker resumes from: the last checkpoint of the job that it holds, or the best; null without one."""
+    """Return the last or the best checkpoint of a held job, or null if it has none."""
     checkpoints = jobs.recording.checkpoints(held_lease(jobs, job_id, told))
     found = checkpoints.find_best() if told.best else checkpoints.find_latest()
     return None if found is None else found.record
@@ -119,7 +119,7 @@ def get_checkpoint(
     told: Annotated[LeaseBody, Query()],
     jobs: TheJobs,
 ) -> StreamingResponse:
-    """The bytes of a checkpoint of the job that a worker holds; `name` is the last part of its `s3_key`."""
+    """Return the content of a checkpoint of a held job; `name` is the last part of its `s3_key`."""
     held_lease(jobs, job_id, told)
     stream = jobs.objects.open(checkpoint_key(job_id, name))
     return StreamingResponse(chunks_of(stream), media_type="application/octet-stream")
@@ -135,7 +135,7 @@ async def keep_artifact(
     told: Annotated[UploadQuery, Query()],
     jobs: TheJobs,
 ) -> JobArtifact:
-    """Keep a file that the job has made under a name, in place of the one that may have it."""
+    """Store a file as an artifact of a held job; it replaces an artifact of the same name."""
     lease = await run_in_threadpool(held_lease, jobs, job_id, told)
 
     def keep(body: Readable) -> JobArtifact:

@@ -1,4 +1,4 @@
-"""What happens, as it happens: server-sent events."""
+"""Changes as they happen, as server-sent events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = api_router("live")
 
 _KEEP_ALIVE_SECONDS = 15.0
 _CHECK_SECONDS = 2.0
-"""So long after a token was revoked or has expired, its holder may still be told something."""
+"""A stream may go on for this long after its token was revoked or expired."""
 _NAMES = [name for topics in all_topics() for name in topics.names]
 _KINDS = [kind for topics in all_topics() for kind in topics.with_id]
 _TOPIC = f"^({'|'.join([*_NAMES, *(f'{kind}:.{{1,1000}}' for kind in _KINDS)])})$"
@@ -36,7 +36,7 @@ async def look_on(
         ),
     ],
 ) -> AsyncIterator[Viewer]:
-    """A viewer until the answer has ended: it takes its place before the answer begins, or is refused."""
+    """Yield a viewer until the response ends. If there are too many, the request is refused before it starts."""
     feed: LiveFeed = request.app.state.feed
     async with feed.viewer(frozenset(_in_keys(each) for each in topic)) as viewer:
         yield viewer
@@ -49,9 +49,9 @@ async def look_on(
 )
 @allow(READ)
 async def watch(request: Request, viewer: Annotated[Viewer, Depends(look_on)]) -> StreamingResponse:
-    """A stream of events: `ready` when every change from here on is told; `changes`; `reload` when some were missed.
+    """Stream events: `ready` when every later change will be sent, `changes`, and `reload` when some were missed.
 
-    Read what is to be shown after `ready`, and again after each `reload`. The stream ends when the token does.
+    Read the data after `ready`, and again after each `reload`. The stream closes soon after its token expires.
     """
     guard: Guard = request.app.state.guard
     clock = request.app.state.services.store.clock
@@ -70,6 +70,6 @@ async def watch(request: Request, viewer: Annotated[Viewer, Depends(look_on)]) -
 
 
 def _in_keys(topic: str) -> str:
-    """A topic with its id as keys have it."""
+    """Return a topic with its id as in keys."""
     kind = topic.partition(":")[0]
     return next((topics.in_keys(topic) for topics in all_topics() if kind in topics.with_id), topic)

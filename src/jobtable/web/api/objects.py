@@ -1,4 +1,4 @@
-"""Objects, handed out so that a browser never runs what is in them."""
+"""Objects, served so that a browser never runs their content."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from jobtable.web.problems import Refused
 router = api_router("objects")
 
 _SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv", "application/json"}
-"""What a browser may show by itself; everything else it saves. SVG and HTML can hold scripts, and so can PDF."""
+"""Types that a browser may show; it saves all others, because SVG, HTML and PDF can contain scripts."""
 _AS_TEXT = {"text/markdown", "application/jsonl", "application/yaml"}
 _LOCKED_IN = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; sandbox"
 _RANGE = re.compile(r"bytes=(?=[^-]|-.)(?P<first>\d{0,18})-(?P<last>\d{0,18})")
-"""One range. Who asks for several, or for what is none, gets the whole object, as HTTP allows."""
+"""One range. Several ranges, or an invalid one, return the whole object, as HTTP allows."""
 _BYTES: dict[str, Any] = {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}
 
 
@@ -34,9 +34,9 @@ _BYTES: dict[str, Any] = {"content": {"*/*": {"schema": {"type": "string", "form
     response_class=StreamingResponse,
     responses={
         200: _BYTES,
-        206: {"description": "The part that `Range` asks for.", **_BYTES},
-        304: {"description": "It is still the one whose `ETag` is sent as `If-None-Match`."},
-        416: {"description": "`Range` begins behind the end."},
+        206: {"description": "The requested range.", **_BYTES},
+        304: {"description": "Unchanged: `If-None-Match` contains its `ETag`."},
+        416: {"description": "The range starts after the end of the object."},
     },
 )
 @allow(READ)
@@ -44,13 +44,12 @@ def get_object(
     key: Annotated[str, path_id("jobs/3f6c/log/1.txt")],
     request: Request,
     objects: TheObjects,
-    download: Annotated[bool, Query(description="Let the browser save it, whatever it is.")] = False,
+    download: Annotated[bool, Query(description="Let the browser save the object instead of showing it.")] = False,
 ) -> Response:
-    """An object's bytes, or with `Range` some of them. What could be active in a browser comes as a download, and
-    nothing may run in it."""
+    """Return the content of an object, or the requested range of it. Types that may contain scripts are downloaded."""
     found = objects.describe(key)
     headers = _headers(found, download)
-    # Several may be named, and what stands between may have made them weak, which does not matter here.
+    # The header may list several tags, and a proxy may have made them weak, which does not matter here.
     if headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     part = _part_asked_for(request, found.size, headers["ETag"])
@@ -80,7 +79,7 @@ def _headers(found: ListedObject, download: bool) -> dict[str, str]:
 
 
 def _part_asked_for(request: Request, size: int, etag: str) -> range | None:
-    """The part that the request asks for, or None where it gets all; Refused where there is no such part."""
+    """Return the requested range, or None for the whole object; raise Refused if the range is outside it."""
     asked = _RANGE.fullmatch(request.headers.get("range", ""))
     if asked is None or request.headers.get("if-range", etag) != etag:
         return None
@@ -92,12 +91,14 @@ def _part_asked_for(request: Request, size: int, etag: str) -> range | None:
     else:
         part = range(int(first), min(int(last or size) + 1, size))
     if not part:
-        raise Refused(416, f"the object has only {size} bytes", {"Content-Range": f"bytes */{size}"})
+        raise Refused(
+            416, f"the range is outside the object, which has {size} bytes", {"Content-Range": f"bytes */{size}"}
+        )
     return part
 
 
 def chunks_of(stream: BinaryIO, part: range | None = None) -> Iterator[bytes]:
-    """A stream, or a part of it, in pieces; it is closed at its end."""
+    """Yield a stream, or a part of it, in chunks, and close it."""
     with stream:
         if part is None:
             yield from chunks(stream)
@@ -110,7 +111,7 @@ def chunks_of(stream: BinaryIO, part: range | None = None) -> Iterator[bytes]:
 
 
 def _skip(stream: BinaryIO, count: int) -> None:
-    """Go on behind so many bytes; what comes from another machine can only be read."""
+    """Skip bytes. A stream from another machine cannot seek."""
     if stream.seekable():
         stream.seek(count)
         return

@@ -1,4 +1,4 @@
-"""Queues: made, changed, paused, resumed, deleted, looked into."""
+"""Create, change, pause, resume, delete and read queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Concurrency = Annotated[int, Field(ge=1, le=10**6)]
 
 
 class NewQueue(Body):
-    """A queue to make."""
+    """A queue to create."""
 
     queue_name: Id = Field(examples=["gpu"])
     max_concurrent_jobs: Concurrency = DEFAULT_CONCURRENCY
@@ -32,7 +32,7 @@ class NewQueue(Body):
 
 
 class QueueChange(Body):
-    """The settings to change; what is null stays."""
+    """The settings to change; null leaves a setting as it is."""
 
     max_concurrent_jobs: Concurrency | None = None
     priority: Priority | None = None
@@ -42,7 +42,7 @@ class QueueChange(Body):
 @creation.post("/queues", status_code=201)
 @allow(WRITE)
 def create_queue(body: NewQueue, jobs: TheJobs) -> Queue:
-    """Make a queue. One that a job names first is made with the usual settings."""
+    """Create a queue. Submitting a job to a missing queue creates it with default settings."""
     return jobs.create_queue(
         body.queue_name,
         max_concurrent_jobs=body.max_concurrent_jobs,
@@ -54,28 +54,28 @@ def create_queue(body: NewQueue, jobs: TheJobs) -> Queue:
 @router.get("/queues")
 @allow(READ)
 def list_queues(queries: TheQueries, paging: Paging) -> PageOf[Queue]:
-    """All queues, by name."""
+    """List all queues, by name."""
     return paging.page(queries.list_queues())
 
 
 @router.get("/queues/{queue_name}")
 @allow(READ)
 def get_queue(queue_name: QueueName, queries: TheQueries) -> Queue:
-    """One queue."""
+    """Return one queue."""
     return queries.get_queue(queue_name)
 
 
 @router.patch("/queues/{queue_name}")
 @allow(WRITE)
 def change_queue(queue_name: QueueName, body: QueueChange, jobs: TheJobs) -> Queue:
-    """Change the settings that are given."""
+    """Change settings of a queue."""
     return jobs.change_queue(queue_name, **body.model_dump())
 
 
 @router.delete("/queues/{queue_name}", status_code=204)
 @allow(WRITE)
 def delete_queue(queue_name: QueueName, jobs: TheJobs) -> Response:
-    """Remove a queue in which nothing waits or runs. A job that names it makes it again, with the usual settings."""
+    """Delete a queue without waiting or running jobs. A job that is submitted to it later creates it again."""
     jobs.delete_queue(queue_name)
     return Response(status_code=204)
 
@@ -83,14 +83,14 @@ def delete_queue(queue_name: QueueName, jobs: TheJobs) -> Response:
 @router.post("/queues/{queue_name}/pause")
 @allow(WRITE)
 def pause_queue(queue_name: QueueName, jobs: TheJobs) -> Queue:
-    """Let no more jobs of the queue start; those that run go on."""
+    """Pause a queue: no more of its jobs start; running jobs continue."""
     return jobs.pause_queue(queue_name)
 
 
 @router.post("/queues/{queue_name}/resume")
 @allow(WRITE)
 def resume_queue(queue_name: QueueName, jobs: TheJobs) -> Queue:
-    """Let jobs of the queue start again."""
+    """Resume a paused queue."""
     return jobs.resume_queue(queue_name)
 
 
@@ -100,9 +100,9 @@ def list_jobs_of_queue(
     queue_name: QueueName,
     queries: TheQueries,
     paging: Paging,
-    group_id: Annotated[str | None, Query(min_length=1, description="Only the jobs of this group.")] = None,
+    group_id: Annotated[str | None, Query(min_length=1, description="Only entries of this group.")] = None,
 ) -> PageOf[QueueJob]:
-    """The jobs in a queue, from their submission to their end, in no order."""
+    """List the entries of a queue, which a job has from its submission to its end, in no particular order."""
     found = queries.list_jobs_of_queue(queue_name)
     if group_id is not None:
         found = queries.list_queued_of_group(queue_name, group_id)
@@ -112,12 +112,12 @@ def list_jobs_of_queue(
 @router.get("/queues/{queue_name}/ready")
 @allow(READ)
 def list_ready(queue_name: QueueName, queries: TheQueries, paging: Paging) -> PageOf[QueueJob]:
-    """The jobs of a queue that can be claimed: the most urgent first, and of those the oldest."""
+    """List the jobs of a queue that are ready to run, by priority and then oldest first."""
     return paging.page(queries.list_ready(queue_name), under=partial(queries.get_queue, queue_name))
 
 
 @router.get("/jobs/{job_id}/queues")
 @allow(READ)
 def list_queues_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[QueueJob]:
-    """The queues that a job is in."""
+    """List the queue entries of a job."""
     return paging.page(queries.list_queues_of_job(job_id), under=partial(queries.get_job, job_id))

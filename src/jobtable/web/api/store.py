@@ -1,4 +1,4 @@
-"""The tables through DynamoDB's own requests that read: a command line elsewhere reads as much as one here."""
+"""Read the tables with DynamoDB's own requests, as the command line on another machine does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ router = api_router("store")
 
 
 class Reading(StrEnum):
-    """The operations that read items and change nothing."""
+    """The operations that only read items."""
 
     GET_ITEM = "GetItem"
     BATCH_GET_ITEM = "BatchGetItem"
@@ -29,7 +29,7 @@ class Reading(StrEnum):
 
 
 class StoreView(BaseModel):
-    """What one must know to name the tables."""
+    """How the tables are named."""
 
     prefix: str
 
@@ -37,7 +37,7 @@ class StoreView(BaseModel):
 @router.get("/store")
 @allow(READ)
 def get_store(store: TheStore) -> StoreView:
-    """What stands before the names of the server's tables."""
+    """Return the prefix of the names of the server's tables."""
     return StoreView(prefix=store.prefix)
 
 
@@ -52,11 +52,11 @@ def read_items(
     store: TheStore,
     caller: CallerOf,
 ) -> dict[str, Any]:
-    """Carry out a request of DynamoDB's API that reads, on the tables of the systems and no others."""
+    """Run a reading request of DynamoDB's API on the tables of the systems, and no others."""
     own = {store.table_name(table): table for table in tables()}
     for name in _tables_of(request):
         if not isinstance(name, str) or name not in own:
-            raise RequestRefused(f"{name!r} is no table of this server")
+            raise RequestRefused(f"{name!r} is not a table of this server")
         refuse_withheld(own[name], texts_in(request), caller)
     try:
         return store.ask(operation.value, request, f"remote.{operation.value}")
@@ -65,7 +65,7 @@ def read_items(
 
 
 def _tables_of(request: dict[str, Any]) -> Iterator[object]:
-    """Every table that a request names, wherever it may stand; the backend refuses what is shaped otherwise."""
+    """Yield every table that a request names; the backend refuses requests of another shape."""
     if "TableName" in request:
         yield request["TableName"]
     items = request.get("RequestItems")

@@ -1,4 +1,4 @@
-"""Tables: what they hold, item by item, and what reading and writing them has cost."""
+"""The tables, their items, and the capacity that reading and writing consumed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class IndexView(BaseModel):
 
 
 class TableView(BaseModel):
-    """A table as it is declared, and whether it is deployed."""
+    """A declared table, and whether it is deployed."""
 
     name: str
     is_deployed: bool
@@ -41,7 +41,7 @@ class TableView(BaseModel):
 
 
 class EntityView(BaseModel):
-    """What a program that reads the tables by itself has to know of one kind of item."""
+    """The keys and attributes of one kind of item, for programs that read the tables themselves."""
 
     system: str
     table: str
@@ -54,7 +54,7 @@ class EntityView(BaseModel):
 
 
 class UnitsView(BaseModel):
-    """What an access pattern has consumed since the server started, and what that costs on demand in us-east-1."""
+    """Units that an access pattern consumed since the server started, and their on-demand price in us-east-1."""
 
     pattern: str
     calls: int
@@ -84,7 +84,7 @@ def _view(table: Table, deployed: set[str]) -> TableView:
 @router.get("/tables")
 @allow(READ)
 def list_tables(store: TheStore) -> list[TableView]:
-    """Every table of every system."""
+    """List the tables of all systems."""
     deployed = set(store.tables.names())
     return [_view(table, deployed) for table in tables()]
 
@@ -97,14 +97,15 @@ def list_items(
     caller: CallerOf,
     *,
     paging: Paging,
-    partition: Annotated[list[KeyValue], Query(min_length=1, max_length=4, description="The partition's values.")],
-    index: Annotated[str | None, Query(max_length=255, description="An index instead of the table itself.")] = None,
+    partition: Annotated[list[KeyValue], Query(min_length=1, max_length=4, description="The partition key's values.")],
+    index: Annotated[str | None, Query(max_length=255, description="An index to read instead of the table.")] = None,
     sort: Annotated[
-        list[KeyValue], Query(max_length=4, description="Sort values from the left; the last may be a beginning.")
+        list[KeyValue],
+        Query(max_length=4, description="Sort key values, left to right; the last may be a prefix."),
     ] = [],  # noqa: B006 - FastAPI copies it
     newest_first: bool = False,
 ) -> PageOf[ItemView]:
-    """The items of one partition, as entities and as they are stored."""
+    """List the items of one partition, as entities and as stored."""
     table = table_named(table_name)
     asked = Asked(table, index_named(table, index), partition, sort, newest_first)
     items, cursor = explore(store, asked, caller, cursor=paging.cursor, limit=paging.limit)
@@ -114,14 +115,14 @@ def list_items(
 @router.get("/entities")
 @allow(READ)
 def list_entities() -> list[EntityView]:
-    """Every kind of item with its keys and attributes."""
+    """List every kind of item with its keys and attributes."""
     return [EntityView.model_validate(reference) for reference in entity_references()]
 
 
 @router.get("/capacity")
 @allow(READ)
 def list_capacity(store: TheStore) -> list[UnitsView]:
-    """Read and write units by access pattern, with their cost at DynamoDB's on-demand prices."""
+    """List read and write units by access pattern, with their price on demand."""
     return [
         UnitsView(
             pattern=pattern,

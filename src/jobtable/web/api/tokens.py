@@ -1,4 +1,4 @@
-"""Tokens: made, listed, revoked."""
+"""Create, list and revoke tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TokenId = Annotated[str, path_id("3f6c1a2b4d5e6f70")]
 
 
 class NewTokenBody(Body):
-    """The token to make."""
+    """The token to create."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "read", "name": "dashboards"}]})
 
@@ -40,13 +40,13 @@ class TokenView(BaseModel):
 
 
 class CreatedToken(TokenView):
-    """A new token. Its text is shown this once."""
+    """A new token, with its secret text."""
 
     token: str
 
 
 class CallerView(BaseModel):
-    """Who is asking."""
+    """The caller of a request."""
 
     name: str
     role: Role
@@ -59,14 +59,14 @@ def _view(record: AccessToken) -> TokenView:
 @router.get("/me")
 @allow(KNOWN)
 def get_caller(caller: CallerOf) -> CallerView:
-    """Who the server takes the caller for."""
+    """Return the caller's name and role."""
     return CallerView(name=caller.name, role=caller.role)
 
 
 @router.get("/tokens")
 @allow(WRITE)
 def list_tokens(tokens: TheTokens, paging: Paging) -> PageOf[TokenView]:
-    """All tokens, in no order, without their secrets."""
+    """List all tokens without their secrets, in no particular order."""
     page = paging.page(tokens.list())
     return PageOf(items=[_view(record) for record in page.items], cursor=page.cursor)
 
@@ -74,7 +74,7 @@ def list_tokens(tokens: TheTokens, paging: Paging) -> PageOf[TokenView]:
 @router.post("/tokens", status_code=201)
 @allow(WRITE)
 def create_token(body: NewTokenBody, tokens: TheTokens, caller: CallerOf) -> CreatedToken:
-    """Make a token. Its text is in this answer and nowhere else: only a digest is kept."""
+    """Create a token. Only this response contains its text; the server stores a digest."""
     expires_in = None if body.expires_in_seconds is None else timedelta(seconds=body.expires_in_seconds)
     new = tokens.create(body.role, name=body.name, expires_in=expires_in, created_by=caller.name)
     return CreatedToken(token=new.text, **_view(new.record).model_dump())
@@ -83,5 +83,5 @@ def create_token(body: NewTokenBody, tokens: TheTokens, caller: CallerOf) -> Cre
 @router.delete("/tokens/{token_id}")
 @allow(WRITE)
 def revoke_token(token_id: TokenId, tokens: TheTokens) -> TokenView:
-    """Make a token useless from now on."""
+    """Revoke a token."""
     return _view(tokens.revoke(token_id))

@@ -1,4 +1,4 @@
-"""What workers on other machines do: claim jobs, show that they live, report, and finish."""
+"""What workers on other machines do: claim jobs, send heartbeats, report, and finish."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel, Field
 
 from jobtable.errors import JobtableError
@@ -34,7 +34,7 @@ creation = api_router("work", ReportRoute)
 
 
 class ClaimBody(Body):
-    """What a worker wants."""
+    """What a worker claims."""
 
     instance_id: Id = Field(examples=["worker-1"])
     limit: int = Field(1, ge=1, le=100)
@@ -42,21 +42,21 @@ class ClaimBody(Body):
 
 
 class LeaseBody(Body):
-    """Which lease a worker writes about."""
+    """The lease of a worker."""
 
     instance_id: str = Field(min_length=1, max_length=200, examples=["worker-1"])
-    epoch: int = Field(ge=1, le=10**9, description="The `lease_epoch` of the job that was claimed.", examples=[1])
+    epoch: int = Field(ge=1, le=10**9, description="The `lease_epoch` of the claimed job.", examples=[1])
 
 
 class ReportBody(LeaseBody):
-    """How far a job is."""
+    """The progress of a job."""
 
     progress: float | None = Field(None, ge=0, le=100)
     message: str | None = Field(None, max_length=10_000)
 
 
 class FinishBody(LeaseBody):
-    """How a run ended."""
+    """The outcome of a run."""
 
     kind: Literal["completed", "failed", "stopped", "cancelled"]
     result: Any = None
@@ -65,10 +65,10 @@ class FinishBody(LeaseBody):
 
 
 class ReleaseBody(LeaseBody):
-    """Why a worker gives a job back."""
+    """Why a worker releases a job."""
 
     reason: str = Field("released by its worker", max_length=1000)
-    is_unopened: bool = Field(False, description="The task did not begin: its process could not open the store.")
+    is_unopened: bool = Field(False, description="The task did not start because its process could not open the store.")
 
 
 class LogLineBody(Body):
@@ -78,7 +78,7 @@ class LogLineBody(Body):
     level: LogLevel = LogLevel.INFO
     source: str | None = Field(None, max_length=1000)
     exception: str | None = Field(None, max_length=1_000_000)
-    timestamp: datetime | None = Field(None, description="When it was said; now, where it is not told.")
+    timestamp: datetime | None = Field(None, description="Time of the line; now by default.")
 
 
 class MetricBody(Body):
@@ -89,30 +89,30 @@ class MetricBody(Body):
     unit: str | None = Field(None, max_length=1000)
     step: int | None = Field(None, ge=-(10**15), le=10**15)
     epoch: int | None = Field(None, ge=-(10**15), le=10**15)
-    timestamp: datetime | None = Field(None, description="When it was measured; now, where it is not told.")
+    timestamp: datetime | None = Field(None, description="Time of the measurement; now by default.")
 
 
 class LinesBody(LeaseBody):
-    """Lines that a job has logged."""
+    """Log lines of a job."""
 
     lines: list[LogLineBody] = Field(max_length=1000)
 
 
 class MetricsBody(LeaseBody):
-    """Values that a job has measured."""
+    """Metric values of a job."""
 
     metrics: list[MetricBody] = Field(max_length=1000)
 
 
 class Leased(BaseModel):
-    """A job that a worker holds, and the epoch with which it writes about it."""
+    """A claimed job, and the epoch of its lease."""
 
     job: Job
     epoch: int
 
 
 def last_lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
-    """The lease of which a worker speaks, if it was the job's last, whether its run has ended or not."""
+    """Return the lease that a worker names if it is the job's last, even if its run has ended."""
     job = jobs.queries.get_job(job_id)
     if job.lease_epoch != body.epoch or job.instance_id not in (None, body.instance_id):
         raise Lease(job.model_copy(update={"lease_epoch": body.epoch}), body.instance_id).lost()
@@ -120,7 +120,7 @@ def last_lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
 
 
 def held_lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
-    """The lease of which a worker speaks, if it is still held."""
+    """Return the lease that a worker names if it still holds it."""
     lease = last_lease(jobs, job_id, body)
     if not lease.is_held_in(lease.job) or lease.job.instance_id is None:
         raise lease.lost()
@@ -128,7 +128,7 @@ def held_lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
 
 
 def _recorded(jobs: Jobs, lease: Lease) -> Lease:
-    """The lease as its end must know it: with the records that tell of it."""
+    """Return a lease that knows whether it was recorded, which ending a run needs."""
     key = InstanceJob.key(instance_id=lease.instance_id, job_id=lease.job.job_id)
     return replace(lease, is_recorded=jobs.store.find(key) is not None)
 
@@ -159,22 +159,14 @@ class Recovery:
             self._lock.release()
 
 
-async def _recovery(request: Request) -> Recovery:
-    recovery: Recovery = request.app.state.recovery
-    return recovery
-
-
-TheRecovery = Annotated[Recovery, Depends(_recovery)]
-
-
 @router.post("/queues/{queue_name}/claim")
 @allow(WORK)
-def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs, recovery: TheRecovery) -> list[Leased]:
-    """Take ready jobs of a queue, the most urgent first; none if it is empty, paused or full.
+def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs, request: Request) -> list[Leased]:
+    """Claim ready jobs of a queue, by priority; none if the queue is empty, paused or full.
 
-    Send a heartbeat well within the lease time, or the job goes to another worker.
+    Send heartbeats well within the lease time, or the job goes to another worker.
     """
-    recovery.look()
+    request.app.state.recovery.look()
     jobs.promote_due(queue_name)
     leases = jobs.claim(
         queue_name,
@@ -189,7 +181,7 @@ def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs, recovery: 
 @router.post("/jobs/{job_id}/heartbeat")
 @allow(WORK)
 def send_heartbeat(job_id: JobId, body: LeaseBody, jobs: TheJobs) -> Leased:
-    """Say that the worker lives; the answer's `job.requested` says whether the job is to be stopped or cancelled."""
+    """Extend a lease. `job.requested` in the response says whether to stop or cancel the job."""
     lease = jobs.heartbeat(held_lease(jobs, job_id, body))
     return Leased(job=lease.job, epoch=lease.epoch)
 
@@ -197,7 +189,7 @@ def send_heartbeat(job_id: JobId, body: LeaseBody, jobs: TheJobs) -> Leased:
 @router.post("/jobs/{job_id}/report", status_code=204)
 @allow(WORK)
 def report_progress(job_id: JobId, body: ReportBody, jobs: TheJobs) -> Response:
-    """Tell how far the job is."""
+    """Report the progress of a job."""
     jobs.report(held_lease(jobs, job_id, body), progress=body.progress, message=body.message)
     return Response(status_code=204)
 
@@ -205,7 +197,7 @@ def report_progress(job_id: JobId, body: ReportBody, jobs: TheJobs) -> Response:
 @router.post("/jobs/{job_id}/finish")
 @allow(WORK)
 def finish_job(job_id: JobId, body: FinishBody, jobs: TheJobs) -> Job:
-    """End a run. A failed one that may be tried again waits for its next attempt."""
+    """End a run. A failed job with attempts left waits for its next attempt."""
     outcome = Outcome(body.kind, body.result, body.message, body.retryable)
     return jobs.finish(_recorded(jobs, held_lease(jobs, job_id, body)), outcome)
 
@@ -213,9 +205,9 @@ def finish_job(job_id: JobId, body: FinishBody, jobs: TheJobs) -> Job:
 @router.post("/jobs/{job_id}/release")
 @allow(WORK)
 def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
-    """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted.
+    """Release a running job: it is ready for another worker at once, and the attempt does not count.
 
-    A job that could not open its store fails when that was so 30 times in a row.
+    A job whose process could not open the store 30 times in a row fails.
     """
     lease = _recorded(jobs, held_lease(jobs, job_id, body))
     return jobs.release(lease, body.reason, is_unopened=body.is_unopened)
@@ -224,7 +216,7 @@ def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
 @creation.post("/jobs/{job_id}/logs")
 @allow(WORK)
 def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
-    """Store lines that the job has logged, in their order."""
+    """Store log lines of a job, in order."""
     lease = held_lease(jobs, job_id, body)
     now, expiry = jobs.clock.now(), expiry_of(ReportRules.of(lease.job).logs_ttl_seconds, jobs.clock.seconds())
     return _write(

@@ -1,4 +1,4 @@
-"""Workers on other machines: that they are there, which queues have work for them, and what their jobs print."""
+"""Workers on other machines: their registration, the state of their queues, and the output of their jobs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_PARTS = MOST_HEAD_BYTES // PART_BYTES
 
 
 class InstanceBody(Body):
-    """What a worker says of itself."""
+    """The description of a worker."""
 
     instance_type: Name = Field(examples=["p3.2xlarge"])
     gpu_count: int = Field(0, ge=0, le=10**6)
@@ -40,20 +40,20 @@ class InstanceBody(Body):
 
 
 class QueueStateView(BaseModel):
-    """What a worker must know of a queue."""
+    """The state of a queue, as a worker needs it."""
 
     queue_name: str
     priority: int
     job_count: int
     running_count: int
-    has_work: Annotated[bool, Field(description="Whether a job is ready, or becomes ready by itself.")]
+    has_work: Annotated[bool, Field(description="Whether a job is ready, or will become ready without further action.")]
 
 
 class TextQuery(UploadQuery):
-    """Of which run a text is, and how long it is."""
+    """The lease that printed a text, and the text's length."""
 
     line_count: int = Field(0, ge=0, le=10**15)
-    part_count: int = Field(0, ge=0, le=_MOST_PARTS, description="How many parts of it were kept.")
+    part_count: int = Field(0, ge=0, le=_MOST_PARTS, description="Number of parts stored while the job ran.")
 
 
 def _instance(instance_id: str, told: InstanceBody, jobs: TheJobs) -> Instance:
@@ -69,7 +69,7 @@ def _instance(instance_id: str, told: InstanceBody, jobs: TheJobs) -> Instance:
 @router.put("/instances/{instance_id}")
 @allow(WORK)
 def register_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) -> Instance:
-    """Say that a worker is there."""
+    """Register a worker."""
     instance = _instance(instance_id, body, jobs)
     jobs.instances.register(instance)
     return instance
@@ -78,7 +78,7 @@ def register_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs
 @router.post("/instances/{instance_id}/heartbeat", status_code=204)
 @allow(WORK)
 def beat_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) -> Response:
-    """Say that a worker lives; if nobody knows it any more, it is registered again."""
+    """Send a worker's heartbeat; a worker that is no longer known is registered again."""
     jobs.instances.beat(_instance(instance_id, body, jobs))
     return Response(status_code=204)
 
@@ -86,7 +86,7 @@ def beat_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) ->
 @router.post("/instances/{instance_id}/stop", status_code=204)
 @allow(WORK)
 def stop_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) -> Response:
-    """Say that a worker has ended in good order."""
+    """Record that a worker exited in good order."""
     jobs.instances.stop(_instance(instance_id, body, jobs))
     return Response(status_code=204)
 
@@ -96,9 +96,9 @@ def stop_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) ->
 def list_queue_states(
     jobs: TheJobs,
     queue: Annotated[list[Name], Query(min_length=1, max_length=100, examples=[["gpu"]])],
-    certain: Annotated[bool, Query(description="Look for work that indexes do not show yet.")] = False,
+    certain: Annotated[bool, Query(description="Also find work that the indexes do not show yet.")] = False,
 ) -> list[QueueStateView]:
-    """How urgent queues are, and whether there is work in them; those that are not there are left out."""
+    """Return the priority of each queue, and whether it has work; missing queues are skipped."""
     states = jobs.queue_states(queue, certain=certain)
     return [QueueStateView.model_validate(state, from_attributes=True) for state in states]
 
@@ -106,7 +106,7 @@ def list_queue_states(
 @router.get("/jobs/{job_id}/held")
 @allow(WORK)
 def get_held_job(job_id: JobId, told: Annotated[LeaseBody, Query()], jobs: TheJobs) -> Job:
-    """A job as it is now, for the worker that has claimed it last, whether the job has ended or not."""
+    """Return the current state of a job to the worker that claimed it last, even if the job has ended."""
     return last_lease(jobs, job_id, told).job
 
 
@@ -119,7 +119,7 @@ async def keep_text_part(
     told: Annotated[TextQuery, Query()],
     jobs: TheJobs,
 ) -> Response:
-    """Keep a part of what the job prints, while it runs, in place of what was there."""
+    """Store or replace a part of a running job's output."""
     lease = await run_in_threadpool(held_lease, jobs, job_id, told)
 
     def keep(body: Readable) -> None:
@@ -134,7 +134,7 @@ async def keep_text_part(
 @allow(WORK)
 @takes_file(whole=False)
 async def keep_text(job_id: JobId, request: Request, told: Annotated[TextQuery, Query()], jobs: TheJobs) -> JobLogText:
-    """Keep all that the job has printed, in place of the parts."""
+    """Store the whole output of a job in place of its parts."""
     lease = await run_in_threadpool(held_lease, jobs, job_id, told)
 
     def keep(body: Readable) -> JobLogText:

@@ -14,7 +14,7 @@ _GROUPS = (login, overview, jobs, comparison, queues, tables, tokens, api_docs)
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add every group."""
+    """Add every group of pages."""
     of_systems = (group for system, paths in declared("pages") for group in system.load_all(paths))
     for group in (*_GROUPS, *of_systems):
         app.router.routes.extend(group.router.routes)

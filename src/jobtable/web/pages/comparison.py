@@ -1,4 +1,4 @@
-"""Jobs side by side: their parameters, results, last metrics and configuration, and what of it differs."""
+"""Jobs side by side: their parameters, results, last metrics and configuration, with the differences first."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 MOST_COMPARED = 8
 _MOST_EARLIER = 4
 _MOST_LIKE = 50
-"""Among how many earlier jobs of a task those of the same name are looked for."""
+"""Number of earlier jobs of a task that are searched for the same name."""
 _OWN_ROWS = {"task", "params"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing as each job has it."""
+    """One value of each job."""
 
     name: str
     values: list[str]
@@ -48,7 +48,7 @@ def show_comparison(
         Query(alias="id", min_length=1, max_length=MOST_COMPARED),
     ],
 ) -> Response:
-    """Some jobs side by side; one alone with the earlier ones that are like it."""
+    """Show jobs side by side, or one job with similar earlier ones."""
     jobs = [job for job in store.batch_get(Job.key(job_id=each) for each in dict.fromkeys(ids)) if job is not None]
     if not jobs:
         raise missing("job", ids[0])
@@ -57,7 +57,7 @@ def show_comparison(
     sections: list[tuple[str, list[Mapping[str, Any]]]] = [
         ("Parameters", [job.definition.params for job in jobs]),
         ("Result", [job.result if isinstance(job.result, Mapping) else {"": job.result} for job in jobs]),
-        ("Metrics, their last values", [last_values(store, job.job_id) for job in jobs]),
+        ("Metrics (last values)", [last_values(store, job.job_id) for job in jobs]),
         ("Configuration", [_configuration(job) for job in jobs]),
     ]
     return render(
@@ -72,7 +72,7 @@ def show_comparison(
 
 
 def _earlier(store: Store, job: Job) -> list[Job]:
-    """The last jobs before one that have its task and its name; its task alone, where none has the name."""
+    """Return the last earlier jobs with the same task and name, or, if there are none, with the same task."""
     task = job.definition.task
     if task is None:
         return []
@@ -86,7 +86,7 @@ def _configuration(job: Job) -> dict[str, Any]:
 
 
 def _rows(values: list[Mapping[str, Any]]) -> list[Row]:
-    """A row for each name; those that differ first."""
+    """Return a row for each name, those that differ first."""
     names = sorted({name for each in values for name, value in each.items() if name or value is not None})
     rows = [_row(name, values) for name in names]
     return sorted(rows, key=lambda row: not row.differs)

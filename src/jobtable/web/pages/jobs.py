@@ -1,8 +1,8 @@
-"""The list of jobs, the page of one, and the form that submits one."""
+"""The list of jobs, the page of one job, and the form that submits one."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import AfterValidator, BaseModel
@@ -30,14 +30,14 @@ _PAGE = 50
 _MOST_CHILDREN = 100
 _MOST_LINES = 300
 _MOST_LETTERS = 2_000_000
-"""How much of a log is read for a page: a line may be as large as an item."""
+"""Maximum number of characters of a log to read for a page, because a line may be as large as an item."""
 _LONGEST_LINE = 5000
-"""How much of a line is shown; job.js has the same number."""
+"""Characters of a line that are shown; job.js has the same number."""
 _MOST_EDGES = 50
 
 
 class FilterForm(BaseModel):
-    """The filters as the page's form sends them: a field that is empty does not matter."""
+    """The filters as the form sends them; an empty field does not filter."""
 
     status: Annotated[str, AfterValidator(str.upper)] = ""
     user: str = ""
@@ -47,17 +47,12 @@ class FilterForm(BaseModel):
     text: str = ""
 
     def filter(self) -> JobFilter:
-        """What the list takes; ValueRefusedError for a status that there is not."""
+        """Return the filter of the list, or raise ValueRefusedError for an unknown status."""
         if self.status and self.status not in set(Status):
-            raise ValueRefusedError(f"there is no status {self.status[:40]!r}; there are {', '.join(Status)}")
-        return JobFilter(
-            status=Status(self.status) if self.status else None,
-            user=self.user or None,
-            queue=self.queue or None,
-            tag=self.tag or None,
-            task=self.task or None,
-            text=self.text or None,
-        )
+            raise ValueRefusedError(f"unknown status {self.status[:40]!r}; must be one of {', '.join(Status)}")
+        given: dict[str, Any] = {name: value or None for name, value in self}
+        given["status"] = Status(self.status) if self.status else None
+        return JobFilter(**given)
 
 
 @router.get("/jobs")
@@ -65,7 +60,7 @@ class FilterForm(BaseModel):
 def show_jobs(
     request: Request, store: TheStore, queries: TheQueries, form: Annotated[FilterForm, Query()], cursor: str = ""
 ) -> Response:
-    """Jobs by filters, the newest first."""
+    """Show jobs by filters, newest first."""
     filters = form.model_dump()
     page = list_jobs(store, form.filter(), cursor=cursor or None, limit=_PAGE)
     return render(
@@ -90,7 +85,7 @@ def _queue_names(queries: JobQueries) -> list[str]:
 @router.get("/submit")
 @allow(WRITE)
 def show_submission(request: Request, queries: TheQueries, like: str = "") -> Response:
-    """The form for a new job; with `like` it says what that job says."""
+    """Show the form for a new job; `like` is a job to copy."""
     earlier = queries.get_job(like) if like else None
     return render(
         request,
@@ -105,7 +100,7 @@ def show_submission(request: Request, queries: TheQueries, like: str = "") -> Re
 @router.get("/jobs/{job_id}")
 @allow(READ)
 def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, under: str = "") -> Response:
-    """One job: its history, log, metrics, and what belongs to it; `under` is the cursor of the jobs under it."""
+    """Show one job; `under` is the cursor of its children."""
     queries = jobs.queries
     job = queries.get_job(job_id)
     history = queries.list_statuses(job_id, newest_first=True).page(size=100).items
@@ -140,13 +135,13 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
         log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
         resources=queries.list_resources(job_id).page(size=50).items,
-        # Those of a system's group are its children's, each of which has its own.
+        # The metrics of a system's group are those of its children, which have charts of their own.
         series=[] if owner is not None and job.definition.is_group else metric_series(store, job_id),
     )
 
 
 def _last_lines(queries: JobQueries, job_id: str) -> tuple[list[JobLog], bool]:
-    """The end of a log, and whether something stands before it."""
+    """Return the end of a log, and whether it has earlier lines."""
     lines: list[JobLog] = []
     letters = 0
     for line in queries.list_logs(job_id, newest_first=True).take(_MOST_LINES + 1):
@@ -158,6 +153,6 @@ def _last_lines(queries: JobQueries, job_id: str) -> tuple[list[JobLog], bool]:
 
 
 def _edges(store: Store, page: Page[JobDependency], end: str) -> tuple[list[tuple[JobDependency, Job | None]], bool]:
-    """Edges with the job at one end of each, and whether there are more."""
+    """Return edges with the job at one end of each, and whether there are more."""
     jobs = store.batch_get(Job.key(job_id=getattr(edge, end)) for edge in page.items)
     return list(zip(page.items, jobs, strict=True)), page.cursor is not None

@@ -1,4 +1,4 @@
-"""The metrics of a job as lines to draw, with as many points as an eye can tell apart."""
+"""The metrics of a job as lines to draw, with as many points as the eye can distinguish."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from jobtable.jobs.stored.entities import JobMetric
 from jobtable.store import Store
 
 _MOST_VALUES = 5000
-"""How many values are read one by one, of all metrics together; of a metric with more, samples are read."""
+"""Maximum number of values to read, for all metrics together; longer metrics are sampled."""
 _MOST_SAMPLES = 600
-"""Of all metrics together: each is a request of its own."""
+"""For all metrics together, because each sample is a request."""
 _MOST_SAMPLES_OF_ONE = 200
 _MOST_METRICS = 50
 _MOST_POINTS = 500
 
 
 def metric_series(store: Store, job_id: str) -> list[dict[str, Any]]:
-    """Each metric of a job as a line, from its first value to its last, however many there are."""
+    """Return each metric of a job as a line from its first value to its last."""
     return [_line(values) for values in _read(store, job_id)]
 
 
 def last_values(store: Store, job_id: str) -> dict[str, float]:
-    """The last value of each metric of a job; of very many metrics, of the first."""
+    """Return the last value of each metric of a job, up to a limit of metrics."""
     found = (
         store.query(JobMetric.key(job_id=job_id, metric_name=name), newest_first=True).first()
         for name in islice(_names(store, job_id), _MOST_METRICS)
@@ -45,7 +45,7 @@ def _read(store: Store, job_id: str) -> Iterator[list[JobMetric]]:
     found = [_take(store, job_id, name, fair + 1) for name in names]
     lengths = [len(values) for values in found if len(values) <= fair]
     long_count = max(1, len(found) - len(lengths))
-    most = (_MOST_VALUES - sum(lengths)) // long_count  # the long ones have what the short ones leave
+    most = (_MOST_VALUES - sum(lengths)) // long_count  # long metrics share what short ones leave
     most_samples = min(_MOST_SAMPLES // long_count, _MOST_SAMPLES_OF_ONE)
     for values in found:
         if len(values) > fair:
@@ -60,7 +60,7 @@ def _take(store: Store, job_id: str, name: str, count: int) -> list[JobMetric]:
 
 
 def _names(store: Store, job_id: str) -> Iterator[str]:
-    """The names of a job's metrics, each found behind the one before it."""
+    """Yield the names of a job's metrics, one request each."""
     name = None
     while (found := store.query(JobMetric.key(job_id=job_id), after=name).first()) is not None:
         name = found.metric_name
@@ -68,7 +68,7 @@ def _names(store: Store, job_id: str) -> Iterator[str]:
 
 
 def _samples(store: Store, first: JobMetric, count: int) -> list[JobMetric]:
-    """Values of a metric at even distances in time, its last one, and more where those leave gaps."""
+    """Return values of a metric at even distances in time, its last one, and more in the widest gaps."""
     of_metric = JobMetric.key(job_id=first.job_id, metric_name=first.metric_name)
     last = store.query(of_metric, newest_first=True).first() or first
     distance = (last.timestamp - first.timestamp) / max(count - 1, 1)
@@ -81,7 +81,7 @@ def _samples(store: Store, first: JobMetric, count: int) -> list[JobMetric]:
 
 
 def _filled(store: Store, found: list[JobMetric], count: int) -> list[JobMetric]:
-    """Up to so many values more, in the widest gaps as they are drawn: values that came in bursts lie close in time."""
+    """Add up to `count` values in the widest gaps as drawn, because values that came in bursts are close in time."""
     by = _counted_by(found[0])
     values = list(found)
     gaps = [_gap(one, other, by) for one, other in pairwise(found)]
@@ -98,7 +98,7 @@ def _filled(store: Store, found: list[JobMetric], count: int) -> list[JobMetric]
 
 
 def _gap(one: JobMetric, other: JobMetric, by: str) -> tuple[float, datetime, JobMetric, JobMetric]:
-    """A gap as a heap has it: the widest first. No two have the same time, so values are never compared."""
+    """Return a gap for a heap, widest first. No two gaps start at the same time, so values are never compared."""
     if by == "time":
         width = (other.timestamp - one.timestamp).total_seconds()
     else:
@@ -107,7 +107,7 @@ def _gap(one: JobMetric, other: JobMetric, by: str) -> tuple[float, datetime, Jo
 
 
 def _find_between(store: Store, one: JobMetric, other: JobMetric) -> JobMetric | None:
-    """The value next to the middle between two, if there is one."""
+    """Return the value closest to the middle between two, if any."""
     of_metric = JobMetric.key(job_id=one.job_id, metric_name=one.metric_name)
     middle = one.timestamp + (other.timestamp - one.timestamp) / 2
     later = store.query(of_metric, after=middle).first()
@@ -125,7 +125,7 @@ def _line(values: list[JobMetric]) -> dict[str, Any]:
 
 
 def _counted_by(metric: JobMetric) -> str:
-    """What a metric's values are drawn over: its steps, else its epochs, else time."""
+    """Return the x axis of a metric: its steps, else its epochs, else time."""
     if metric.step is not None:
         return "step"
     return "time" if metric.epoch is None else "epoch"

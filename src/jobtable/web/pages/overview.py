@@ -1,4 +1,4 @@
-"""The overview: what runs, waits and failed, how fast it goes, and what needs a person."""
+"""The overview: running, waiting and ended jobs, throughput, and tasks for people."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _SHOWN = 8
 _MOST_COUNTED = 500
-"""How many ends are counted at most; where jobs end faster, a shorter time is shown."""
+"""Maximum number of ends to count; if jobs end faster, the span is shorter."""
 _SPAN = timedelta(hours=1)
 _BARS = 30
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """How many jobs ended in each part of a span of time that ends now."""
+    """The number of jobs that ended in each part of a span of time that ends now."""
 
     span: timedelta
     completed: list[int]
@@ -51,7 +51,7 @@ class Throughput:
 
     @property
     def per_minute(self) -> float:
-        """Jobs that completed, a minute."""
+        """Completed jobs per minute."""
         return sum(self.completed) / (self.span.total_seconds() / 60)
 
 
@@ -60,29 +60,29 @@ class Overview:
     """What the page shows."""
 
     queues: list[Queue]
-    """All of them, the fullest first."""
+    """All queues, fullest first."""
     workers: list[Instance]
     running: list[Job]
     groups: dict[str, GroupProgress]
-    """How far those of them are that are groups."""
+    """The progress of running groups."""
     known_workers: frozenset[str]
-    """Those of their workers that have registered."""
+    """The workers of running jobs that are registered."""
     failed: list[Job]
-    """Those that failed last, and have not been retried."""
+    """The last jobs that failed and were not retried."""
     ended: list[Job]
-    """Those that ended last, however they did."""
+    """The last jobs that ended, with any status."""
     throughput: Throughput
     notices: list[Notices]
     """What waits for a person."""
 
     @property
     def running_count(self) -> int:
-        """How many jobs run."""
+        """Running jobs."""
         return sum(queue.running_count for queue in self.queues)
 
     @property
     def waiting_count(self) -> int:
-        """How many jobs of queues no worker runs."""
+        """Jobs in queues that no worker runs."""
         return sum(queue.waiting_count for queue in self.queues)
 
     @property
@@ -92,33 +92,33 @@ class Overview:
 
     @property
     def stuck(self) -> list[tuple[Queue, str]]:
-        """The queues whose jobs wait and cannot get on, each with what keeps them."""
+        """The queues whose waiting jobs cannot start, each with the reason."""
         served = self.served
         return [(queue, why) for queue in self.queues if (why := served.why_stuck(queue)) is not None]
 
     @property
     def unhealthy(self) -> list[Instance]:
-        """The workers that say of themselves that they are not well."""
+        """The workers that report that they are unhealthy."""
         return [worker for worker in self.workers if worker.health_status is Health.UNHEALTHY]
 
     @property
     def for_people(self) -> int:
-        """How much of what waits for a person is shown."""
+        """The number of listed tasks that wait for a person."""
         return sum(len(each.items) for each in self.notices)
 
     @property
     def has_more_for_people(self) -> bool:
-        """Whether more waits than is shown."""
+        """Whether more tasks wait than are listed."""
         return any(each.has_more for each in self.notices)
 
     @property
     def slots(self) -> int:
-        """How many jobs the workers can run at once."""
+        """Jobs that the workers can run at once."""
         return sum(worker.slots for worker in self.workers)
 
 
 def read_overview(services: Services) -> Overview:
-    """What is going on, by queries that read the same however many jobs there are; queues and workers are all read."""
+    """Read the overview. All queues and workers are read, but the cost does not grow with the number of jobs."""
     queries, store = services.jobs.queries, services.store
     now = wall_time(store.clock)
     running = queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items
@@ -136,14 +136,14 @@ def read_overview(services: Services) -> Overview:
 
 
 def _failed_last(services: Services) -> list[Job]:
-    """The newest that have failed, and the last failures of older ones: a job may fail long after it was created."""
+    """Return the newest failed jobs, and the last failures of older jobs."""
     newest = services.jobs.queries.list_jobs_by_status(Status.FAILED, newest_first=True).page(size=_SHOWN).items
     found = {job.job_id: job for job in [*newest, *_ended_last(services.store, [Status.FAILED])]}
     return sorted(found.values(), key=_end, reverse=True)[:_SHOWN]
 
 
 def _ended_last(store: Store, statuses: Iterable[Status]) -> list[Job]:
-    """The jobs that came last to one of these statuses, without those that have begun anew since."""
+    """Return the jobs that reached one of these statuses last, without those restarted since."""
     changes = [
         change
         for status in statuses
@@ -178,7 +178,7 @@ def _in_parts(times: list[datetime], now: datetime, span: timedelta) -> list[int
 
 
 def overview_event(services: Services) -> dict[str, str]:
-    """The changing part of the page, made once for all who look at it."""
+    """Return the changing part of the page, made once for all viewers."""
     return {
         "html": render_fragment("overview_body.html", now=wall_time(services.store.clock), seen=read_overview(services))
     }
@@ -187,5 +187,5 @@ def overview_event(services: Services) -> dict[str, str]:
 @router.get("/")
 @allow(READ)
 def show_overview(request: Request, services: AllServices) -> Response:
-    """The overview."""
+    """Show the overview."""
     return render(request, "overview.html", title="Overview", seen=read_overview(services))

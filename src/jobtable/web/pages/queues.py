@@ -1,23 +1,25 @@
-"""Queues and workers."""
+"""The pages of queues and workers."""
 
 from __future__ import annotations
 
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 
+from jobtable.clock import wall_time
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.serving import ServedQueues
-from jobtable.jobs.stored.entities import Instance, Job
+from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.store import Page, Store
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
-from jobtable.web.queue_pace import read_pace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -26,13 +28,17 @@ _MOST_HELD = 100
 _MOST_RUNNING = 300
 _MOST_GONE = 20
 _MOST_EXAMINED = 2000
-"""Of workers that have ended in one way; with more, some of the newest may not be shown."""
+"""Ended workers per status; if there are more, some of the newest may not be shown."""
+_PACE_SPAN = timedelta(hours=1)
+_SHORTEST_SPAN = timedelta(seconds=1)
+_MOST_ENDS = 100
+"""Maximum number of ends to read for each status; if jobs end faster, the span is shorter."""
 
 
 @router.get("/queues")
 @allow(READ)
 def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Response:
-    """All queues, and the workers that are there."""
+    """Show all queues and workers."""
     page = queries.list_queues().page(cursor or None, size=50)
     workers = _live_workers(queries)
     return render(
@@ -49,7 +55,7 @@ def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Resp
 
 
 class Running:
-    """What workers run now, as far as it was looked at."""
+    """The running jobs by worker, as far as they were read."""
 
     def __init__(self, page: Page[Job]) -> None:
         self.is_whole = page.cursor is None
@@ -58,7 +64,7 @@ class Running:
             self._by_worker[job.instance_id].append(job)
 
     def on(self, worker: Instance) -> list[Job]:
-        """The jobs that a worker runs, the newest first."""
+        """Return the jobs that a worker runs, newest first."""
         return self._by_worker.get(worker.instance_id, [])
 
 
@@ -75,7 +81,7 @@ def _served(workers: Page[Instance]) -> ServedQueues:
 
 
 def _last_gone(queries: JobQueries) -> list[Instance]:
-    """The workers that have ended, the newest first. The store has them by their ids, so many are looked at."""
+    """Return the newest ended workers. The store orders them by id, so many are read."""
     gone = (
         worker
         for status in (InstanceStatus.TERMINATED, InstanceStatus.STOPPED)
@@ -93,7 +99,7 @@ def show_queue(
     store: TheStore,
     cursor: str = "",
 ) -> Response:
-    """One queue: its settings, and what is next."""
+    """Show one queue: its settings and its next jobs."""
     queue = queries.get_queue(queue_name)
     page = queries.list_ready(queue_name).page(cursor or None, size=50)
     jobs = store.batch_get(Job.key(job_id=place.job_id) for place in page.items)
@@ -120,7 +126,7 @@ def show_worker(
     store: TheStore,
     cursor: str = "",
 ) -> Response:
-    """One worker: what it runs and ran. The store has its jobs by their ids: of each page the newest come first."""
+    """Show one worker and its jobs. The store orders them by id; within a page, the newest come first."""
     worker = store.get(Instance.key(instance_id=instance_id))
     page = queries.list_jobs_of_instance(instance_id).page(cursor or None, size=_MOST_HELD)
     places = sorted(page.items, key=lambda place: place.assigned_at, reverse=True)
@@ -142,3 +148,31 @@ def known_workers(store: Store, jobs: Iterable[Job]) -> frozenset[str]:
     named = dict.fromkeys(job.instance_id for job in jobs if job.instance_id)
     found = store.batch_get([Instance.key(instance_id=each) for each in named], consistent=False)
     return frozenset(worker.instance_id for worker in found if worker is not None)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The number of jobs of a queue that ended within the last seconds."""
+
+    ended: int
+    seconds: float
+
+    def seconds_for(self, count: int) -> float:
+        """Return how long a number of jobs takes at this pace."""
+        return count * self.seconds / self.ended
+
+
+def read_pace(store: Store, queue: Queue) -> Pace | None:
+    """Return the pace of a queue in the last hour, or less if many jobs ended, or None if none of its jobs ended."""
+    now = wall_time(store.clock)
+    ends, since = [], now - _PACE_SPAN
+    for status in (Status.COMPLETED, Status.FAILED):
+        newest = store.query(JobStatus.by_status(status=status), after=since, newest_first=True, limit=_MOST_ENDS)
+        changes = list(newest)
+        ends += changes
+        if len(changes) == _MOST_ENDS:
+            since = changes[-1].updated_at
+    ids = {end.job_id for end in ends if end.updated_at >= since}
+    jobs = store.batch_get((Job.key(job_id=each) for each in ids), consistent=False)
+    ended = sum(job is not None and job.queue_name == queue.queue_name for job in jobs)
+    return Pace(ended, max(now - since, _SHORTEST_SPAN).total_seconds()) if ended else None

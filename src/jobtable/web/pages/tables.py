@@ -1,4 +1,4 @@
-"""The tables: what they hold, item by item, how keys are made, and what reading and writing has cost."""
+"""The pages of tables: their items, keys, and consumed capacity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAGE = 25
 @router.get("/tables")
 @allow(READ)
 def show_tables(request: Request, store: TheStore) -> Response:
-    """All tables, and what has been consumed so far."""
+    """Show all tables and the consumed capacity."""
     units = sorted(store.capacity.by_pattern().items(), key=lambda pair: -(pair[1].read + pair[1].write))
     costs = [(pattern, used, dollars_for(used)) for pattern, used in units]
     return render(
@@ -51,7 +51,7 @@ def show_table(
     sort: Annotated[list[str], Query()] = [],  # noqa: B006 - as above
     cursor: str = "",
 ) -> Response:
-    """One table: its items by partition and prefix, and the reference of its keys."""
+    """Show one table: its items by partition and prefix, and the keys of its entities."""
     table = table_named(table_name)
     chosen = index_named(table, index or None)
     given = [value for value in partition if value]
@@ -77,7 +77,7 @@ def show_table(
 
 
 def _kinds(table: Table, caller: Caller) -> list[tuple[str, str]]:
-    """The kinds of items that the caller may read, with the query that lists them, where an index can."""
+    """Return the entities that the caller may read, each with the query that lists its items, if an index can."""
     by_type = table.type_index
     if by_type is None:
         return []

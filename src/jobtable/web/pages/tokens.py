@@ -1,4 +1,4 @@
-"""Tokens: who may use the server as what. Only for those who may do everything."""
+"""The tokens of the server, for callers with the role full."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 100
 _ROLES = (
-    (Role.READ, "look at everything"),
-    (Role.WORKER, "take jobs and report on them"),
-    (Role.FULL, "do everything, make tokens too"),
+    (Role.READ, "see everything"),
+    (Role.WORKER, "run jobs"),
+    (Role.FULL, "do everything"),
 )
-_LIFETIMES = ((1, "a day"), (7, "a week"), (30, "30 days"), (90, "90 days"), (365, "a year"))
+_LIFETIMES = ((1, "in a day"), (7, "in a week"), (30, "in 30 days"), (90, "in 90 days"), (365, "in a year"))
 
 
 @router.get("/tokens")
 @allow(WRITE)
 def show_tokens(request: Request, tokens: TheTokens, caller: CallerOf, cursor: str = "") -> Response:
-    """The tokens, and a form that makes one."""
+    """Show the tokens, and a form that creates one."""
     page = tokens.list().page(cursor or None, size=_PAGE)
     found = sorted(page.items, key=lambda token: token.created_at, reverse=True)
     return render(

@@ -1,4 +1,4 @@
-// What every page does: theme, menu, relative times, copying, actions, live regions.
+// Common to all pages: theme, menu, relative times, copying, actions, live regions.
 import { toast, askServer } from "./server.js";
 import { watch } from "./live.js";
 import { liveJobs } from "./jobs.js";
@@ -40,14 +40,14 @@ function refreshTimes() {
   }
 }
 
-// Times are said in UTC. Who looks at one sees it as the own clock has it too; a page that is fetched again knows only UTC.
+// Times are in UTC; the tooltip adds the local time, which the server does not know.
 const ownClock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 document.addEventListener("pointerover", (event) => {
   const time = event.target.closest("time");
   if (time) time.title = `${ownClock.format(new Date(time.dateTime))}\n${time.dateTime}`;
 });
 
-// Browsers keep the clipboard from pages that come over plain HTTP from another machine; a selection can be copied.
+// Browsers deny the clipboard to pages over plain HTTP from another machine, but let them copy a selection.
 function copySelected(text, beside) {
   const field = document.createElement("textarea");
   field.className = "visually-hidden";
@@ -64,10 +64,10 @@ async function copyText(button) {
   const text = button.dataset.copy;
   const isWritten = await navigator.clipboard?.writeText(text).then(() => true, () => false);
   if (isWritten || copySelected(text, button)) toast("Copied");
-  else prompt("The browser does not let this page copy. Copy the selected text:", text);
+  else prompt("The browser does not let this page copy. Copy the selected text yourself:", text);
 }
 
-// A button that is disabled would lose the focus.
+// A disabled button would lose the focus.
 async function whileBusy(button, work) {
   if (button.ariaBusy === "true") return;
   button.ariaBusy = "true";
@@ -91,7 +91,7 @@ function act(button) {
   });
 }
 
-// A form whose fields are the members of what is sent. A number that is left empty is not; a text is cleared.
+// The fields of the form are the members of the body. An empty number is not sent; an empty text clears the value.
 function send(form) {
   const fields = [...form.elements].filter((field) => field.name && (field.type !== "number" || field.value !== ""));
   const body = Object.fromEntries(fields.map((field) => [field.name, field.type === "number" ? Number(field.value) : field.value]));
@@ -134,7 +134,7 @@ showTheme();
 setInterval(refreshTimes, 5000);
 
 function watchTopic() {
-  const { topic, also } = document.body.dataset; // one each: an id may have spaces
+  const { topic, also } = document.body.dataset; // one topic each: an id may have spaces
   if (!topic) return;
   watch(also ? [topic, also] : [topic], {
     overview: (event) => {
@@ -153,10 +153,10 @@ function watchTopic() {
       if (isFirst) refreshRegions();
       else refreshSoon();
     },
-    // Perhaps the login is over: who must log in again is led there.
+    // The login may have ended; then this leads to the login page.
     refused: () => askServer("/api/v1/me").catch(() => {}),
   });
 }
 
-// When the scripts of the page itself are there too, which listen to what is told.
+// After the page's own scripts have loaded, because they listen to the events.
 document.addEventListener("DOMContentLoaded", watchTopic);

@@ -1,4 +1,4 @@
-// Charts by plotly.js, which is loaded when the first one is drawn.
+// Charts drawn by plotly.js, which is loaded for the first one.
 
 let loaded;
 
@@ -7,7 +7,7 @@ export function loadPlotly(address) {
     const script = document.createElement("script");
     script.src = address;
     script.onload = () => resolve(window.Plotly);
-    script.onerror = () => reject(new Error("The charts could not be loaded."));
+    script.onerror = () => reject(new Error("Could not load the charts."));
     document.head.append(script);
   });
   return loaded;
@@ -23,7 +23,7 @@ export function colour(name) {
   return found;
 }
 
-// plotly.js takes some markup in texts; what comes from data is to be shown as it is.
+// plotly.js interprets some markup in texts; data must be shown literally.
 export function plain(text) {
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
@@ -44,16 +44,16 @@ export function layout(title, more = {}) {
   };
 }
 
-// To as many digits as one reads.
+// To as many digits as people read.
 export const rounded = (value) => Number(value.toPrecision(6));
 
-// plotly.js would draw a value that never changes on an axis from one less to one more, on which 0.02 looks like 0.
+// For a constant value, plotly.js would choose an axis from one less to one more, on which 0.02 looks like 0.
 function aroundOne(value) {
   const margin = Math.abs(value) / 2 || 1;
   return [value - margin, value + margin];
 }
 
-// A line with its last value above it, over the steps, epochs or times at which it was told.
+// A line titled with its last value, over its steps, epochs or times.
 function layoutOf({ name, by, x, y }) {
   const isByTime = by === "time";
   const shown = layout(`${name}: ${rounded(y.at(-1))}${isByTime ? "" : ` at ${by} ${x.at(-1)}`}`);
@@ -62,13 +62,13 @@ function layoutOf({ name, by, x, y }) {
   return shown;
 }
 
-// Points are marked where lines have few of them: a line of one point would not be seen.
+// Short lines have markers: a line of one point would be invisible.
 function modeOf({ y }) {
   const lines = 1 + y.filter((value) => value === null).length;
   return y.length / lines < 60 ? "lines+markers" : "lines";
 }
 
-// A job that begins anew counts its steps anew: what it has told before is a line of its own, in a paler colour.
+// A restarted job counts its steps from the start: values of earlier runs are a line of their own, in a paler colour.
 function tracesOf({ by, x, y }) {
   const isBackAt = (number) => by !== "time" && number > 0 && x[number] < x[number - 1];
   const start = Math.max(0, x.findLastIndex((_, number) => isBackAt(number)));
@@ -78,7 +78,7 @@ function tracesOf({ by, x, y }) {
     if (isBackAt(number)) add(at, null); // a gap
     add(at, y[number]);
   }
-  const last = { x: x.slice(start), y: y.slice(start) }; // plotly.js draws an array again only when it is another one
+  const last = { x: x.slice(start), y: y.slice(start) }; // plotly.js redraws only a different array
   return [
     { ...earlier, mode: modeOf(earlier), line: { color: colour("faint"), width: 1.5 } },
     { ...last, mode: modeOf(last), line: { color: colour("accent-ground"), width: 2 } },
@@ -90,7 +90,7 @@ export const options = { displayModeBar: false, responsive: true };
 // One chart for each line, in the order of the lines.
 export async function draw(section, lines) {
   const place = section.querySelector("[data-charts]");
-  if (!place.children.length) place.innerHTML = '<p class="loading">Loading charts …</p>';
+  if (!place.children.length) place.innerHTML = '<p class="loading">Loading charts…</p>';
   let plotly;
   try {
     plotly = await loadPlotly(section.dataset.plotly);

@@ -1,4 +1,4 @@
-// The page of one job: its log grows, its parts follow, its metrics are drawn.
+// The page of one job: follows its log and parts, and draws its metrics.
 import { askServer } from "./server.js";
 import { draw, rounded } from "./charts.js";
 import { leaveFor, refreshRegions, refreshSoon, tryAgainLater } from "./regions.js";
@@ -10,8 +10,8 @@ const nothingYet = end.textContent;
 const following = document.querySelector("[data-log-follow]");
 const levels = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 const mostLines = 5000;
-const longestLine = 5000; // of what is shown; pages/jobs.py has the same number
-const mostPoints = 4000; // of a chart; even, so that the last point stays when every other one goes
+const longestLine = 5000; // shown; the same number as in pages/jobs.py
+const mostPoints = 4000; // per chart; even, so that thinning keeps the last point
 
 const lines = () => log.getElementsByClassName("line");
 const lastLine = () => lines()[lines().length - 1];
@@ -27,7 +27,7 @@ function filterLines() {
   finishLines();
 }
 
-// What is typed is looked for in the lines that are here; log_search.js looks through the whole log.
+// Typing filters the loaded lines; log_search.js searches the whole log.
 function finishLines() {
   const count = lines().length;
   end.hidden = log.querySelector(".line:not([hidden])") !== null;
@@ -47,13 +47,13 @@ function stopFollowingWhoReads() {
   scrolledTo = log.scrollTop;
 }
 
-// An instant as a text that sorts: the page and the API write the same one differently.
+// A time as a text that sorts: the page and the API format it differently.
 function instantOf(timestamp) {
   const [seconds, fraction = ""] = timestamp.replace(/(Z|\+00:00)$/, "").split(".");
   return `${seconds}.${fraction.padEnd(6, "0")}`;
 }
 
-// A line may be as large as an item: a page with some of them would hardly move.
+// A line may be as large as an item, and a few of them would make the page slow.
 function shortened(text) {
   const left = text.length - longestLine;
   return left > 0 ? `${text.slice(0, longestLine)} … ${left.toLocaleString("en")} more characters` : text;
@@ -80,7 +80,7 @@ function lineOf(entry) {
 
 const lineBefore = (line) => line.previousElementSibling?.closest(".line");
 
-// Each at its place by time: what is read and what is told may come in any order, and twice.
+// Insert by time: lines from the API and from events may arrive in any order, and twice.
 function placeLines(entries) {
   const newestFirst = entries.map((entry) => [instantOf(entry.timestamp), entry]).sort(([one], [other]) => (one < other ? 1 : -1));
   let next = end;
@@ -100,7 +100,7 @@ function forgetOldLines() {
   if (all.length <= mostLines || log.querySelector(".log-note")) return;
   const note = document.createElement("p");
   note.className = "log-note";
-  note.textContent = "Earlier lines are in the full text.";
+  note.textContent = "Earlier lines are in the full log.";
   log.prepend(note);
 }
 
@@ -122,7 +122,7 @@ async function fetchLines(after) {
   return found;
 }
 
-// One reading at a time, from behind the last line that was there when it was asked for.
+// One read at a time, starting after the line that was last when it was requested.
 let readFrom;
 let isReading = false;
 async function readNewLines() {
@@ -146,7 +146,7 @@ async function readNewLines() {
 // --- metrics ---
 
 let series;
-let missedSince; // when it was known that values were missed, until they are read
+let missedSince; // when values were found missing, until they are read
 let toldSince = [];
 let drawTimer;
 
@@ -155,7 +155,7 @@ function readSeries() {
   series = new Map(all.map((line) => [line.name, line]));
 }
 
-// What has several values is drawn; a single one is told.
+// Metrics with several values are drawn; a single value is shown as text.
 function drawMetrics() {
   drawTimer = undefined;
   const section = document.querySelector("[data-metrics]");
@@ -187,7 +187,7 @@ function addValue(metric) {
   drawTimer ??= setTimeout(drawMetrics, 500);
 }
 
-// Every other point is left out, so that a job that is looked at all day is drawn as fast as at first.
+// Drop every other point, so that drawing stays fast when the page is open all day.
 function thin(line) {
   for (const axis of ["x", "y"]) line[axis] = line[axis].filter((_, number) => number % 2 === 0);
 }
@@ -199,7 +199,7 @@ function isBehind(metric) {
   return line.by === "time" ? instantOf(metric.timestamp) > instantOf(last) : metric[line.by] > last;
 }
 
-// What has been missed is in the page when it is fetched again; what is told meanwhile may not be.
+// The fetched page contains the missed values, but perhaps not those of later events.
 function takeMissedValues({ detail }) {
   if (missedSince === undefined || detail.askedAt < missedSince) return;
   readSeries();
@@ -209,7 +209,7 @@ function takeMissedValues({ detail }) {
   drawMetrics();
 }
 
-// --- how long it runs ---
+// --- elapsed time ---
 
 const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
@@ -223,7 +223,7 @@ function durationOf(seconds) {
   return parts.filter(Boolean).slice(0, 2).join(" ");
 }
 
-// From what the server has told on: its clock and the browser's may differ.
+// Counted from the server's value, because its clock and the browser's may differ.
 let counted = { since: 0 };
 function countSeconds() {
   const place = document.querySelector("[data-elapsed]");
@@ -232,7 +232,7 @@ function countSeconds() {
   place.textContent = durationOf(Number(counted.elapsed) + (performance.now() - counted.since) / 1000);
 }
 
-// --- what happens ---
+// --- events ---
 
 const status = () => document.querySelector('[data-region="status"] .badge');
 
@@ -261,7 +261,7 @@ document.addEventListener("changes", ({ detail }) => {
   for (const { type, kind, values } of detail.changes) {
     if (type === "JobLog" && kind === "added") told.push(values);
     else if (type === "JobMetric" && kind === "added") {
-      if (values.child_job_id !== null) continue; // it is drawn on the child's own page
+      if (values.child_job_id !== null) continue; // the child's own page draws it
       addValue(values);
       if (missedSince !== undefined) toldSince.push(values);
     } else if (type === "Job" && kind === "removed") return leaveFor("/jobs");
@@ -270,7 +270,7 @@ document.addEventListener("changes", ({ detail }) => {
   }
   if (told.length) addLines(told);
   if (hasNewStatus) refreshRegions();
-  else if (isOther) refreshSoon(); // some jobs tell how far they are many times a second
+  else if (isOther) refreshSoon(); // some jobs report progress many times a second
 });
 
 document.querySelector("[data-log-level]").addEventListener("change", filterLines);
@@ -280,7 +280,7 @@ log.addEventListener("scroll", stopFollowingWhoReads);
 log.addEventListener("shown", follow);
 document.addEventListener("theme", drawMetrics);
 readSeries();
-log.scrollTop = log.scrollHeight; // the end tells how a job went, though nothing more comes
+log.scrollTop = log.scrollHeight; // the end says how the job went, even if it is over
 drawMetrics();
 countSeconds();
 setInterval(countSeconds, 1000);

@@ -1,4 +1,4 @@
-// The list of jobs: rows change in place, new jobs are announced, and several can be acted on at once.
+// The list of jobs: rows change in place, new jobs are announced, and actions apply to several jobs.
 import { askServer, sentenceOf, toast } from "./server.js";
 import { fetchPage, tryAgainLater } from "./regions.js";
 
@@ -42,7 +42,7 @@ function showMessage(place, text) {
 
 function showProgress(row, percent, hasEnded) {
   const group = row.querySelector("[data-group]");
-  if (group && !hasEnded) return; // its own progress says nothing until its jobs have ended
+  if (group && !hasEnded) return; // its own progress means nothing until its jobs have ended
   if (group) {
     group.querySelector(".muted").remove();
     delete group.dataset.group;
@@ -55,7 +55,7 @@ function showProgress(row, percent, hasEnded) {
 
 const news = document.querySelector("[data-news]");
 const firstPage = news?.querySelector("a").href;
-let known; // the jobs of the first page when it was last shown or looked at
+let known; // the jobs of the first page when it was last shown or fetched
 let newsTimer;
 
 function lookForNewSoon() {
@@ -65,7 +65,7 @@ function lookForNewSoon() {
   }, 700 + Math.random() * 1300);
 }
 
-// Which jobs match a filter, and in which order, the server knows.
+// Only the server knows which jobs match a filter, and their order.
 async function lookForNew() {
   const page = await fetchPage(firstPage);
   if (!page) return;
@@ -84,7 +84,7 @@ function startFromWhatIsShown() {
   showSelection();
 }
 
-// --- acting on several ---
+// --- actions on several jobs ---
 
 function ticks() {
   return [...document.querySelectorAll("[data-tick]")];
@@ -94,14 +94,14 @@ const mostMatching = 5000;
 const mostAPage = 500;
 const mostSearches = 20;
 const mostARequest = 50;
-let matching; // the ids of those that match, once they are chosen, and whether these are all
-let acting; // how far it is, while several are acted on
+let matching; // the ids of the selected matches, and whether these are all
+let acting; // the progress text during an action
 
 const chosenIds = () => matching?.ids ?? ticks().filter((tick) => tick.checked).map((tick) => tick.value);
 
 function howMany(count) {
-  if (!matching) return `${count} chosen`;
-  return `${matching.areAll ? "All" : "The newest"} ${count} that match chosen`;
+  if (!matching) return `${count} selected`;
+  return `${matching.areAll ? "All" : "Newest"} ${count} matches selected`;
 }
 
 function showSelection() {
@@ -145,7 +145,7 @@ document.addEventListener("click", async (event) => {
   button.disabled = true;
   try {
     matching = await findMatching();
-    document.querySelector("[data-selection] [data-act-many]").focus(); // the button is hidden now
+    document.querySelector("[data-selection] [data-act-many]").focus(); // the button is now hidden
   } catch (error) {
     toast(error.message, true);
   }
@@ -155,23 +155,23 @@ document.addEventListener("click", async (event) => {
 
 function tellHowItWent({ done, problems, lost, left }) {
   const refused = problems.length ? `, ${problems.length} refused: ${problems[0]}${problems.length > 1 ? " …" : ""}` : "";
-  const unknown = lost ? `. ${lost} Look at the other ${left} again.` : "";
+  const unknown = lost ? `. ${lost} Check the other ${left}.` : "";
   toast(`${done} done${refused}${unknown}`, problems.length > 0 || lost !== undefined);
 }
 
-// What harms is asked about, and whatever is done to more than one sees.
+// Ask before destructive actions, and before any action on jobs that are not on the page.
 function isWanted(button, count) {
   const harms = button.dataset.harms !== undefined;
   if (!harms && !matching) return true;
-  const under = harms ? ` and everything under ${count === 1 ? "it" : "them"}` : "";
+  const under = harms ? ` and all ${count === 1 ? "its" : "their"} descendants` : "";
   return confirm(`${button.textContent.trim()} ${count} job${count === 1 ? "" : "s"}${under}?`);
 }
 
-// Some at a time, so that it is seen how far it is. Of those that were sent when the server is lost nobody knows.
+// In portions, to show the progress. If the server is lost, the outcome of the current portion is unknown.
 async function actOn(ids, path, more) {
   const problems = [];
   for (let tried = 0; tried < ids.length; tried += mostARequest) {
-    acting = `${tried} of ${ids.length} so far`;
+    acting = `${tried} of ${ids.length} done`;
     showSelection();
     try {
       const body = { job_ids: ids.slice(tried, tried + mostARequest), ...more };

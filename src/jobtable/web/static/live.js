@@ -33,7 +33,7 @@ export function watch(topics, handlers) {
       if (name === "lost") return showState("lost");
       if (name !== "ready") return handlers[name]?.(data);
       showState("live");
-      // What happened while nobody listened must be read again; at first, that is since the page was made.
+      // Read again what changed while no stream was open; at first, that is since the page was rendered.
       handlers.reload?.({ isFirst: !wasReady });
       wasReady = true;
     };

@@ -1,4 +1,4 @@
-// The whole log of a job, which the server looks through part by part.
+// Searches the whole log of a job, part by part, on the server.
 import { askServer } from "./server.js";
 
 const path = `/api/v1/jobs/${encodeURIComponent(document.body.dataset.jobPage)}/logs/search`;
@@ -12,7 +12,7 @@ const bar = document.querySelector("[data-found-bar]");
 const told = bar.querySelector("[data-found-count]");
 const more = bar.querySelector("[data-found-more]");
 
-let current; // the search that is shown; what an earlier one finds is not
+let current; // the search that is shown; results of earlier ones are dropped
 const count = () => found.childElementCount;
 
 function part(className, content, title) {
@@ -23,7 +23,7 @@ function part(className, content, title) {
   return element;
 }
 
-// A text with every place marked where the wanted one stands. Some letters are longer in lower case: such is not marked.
+// A text with every match marked. A text with letters that are longer in lower case is not marked.
 function marked(text, wanted) {
   const [low, lowWanted] = [text.toLowerCase(), wanted.toLowerCase()];
   if (low.length !== text.length) return [text];
@@ -60,7 +60,7 @@ function tell(state) {
 
 async function lookOn(search) {
   const enough = count() + atOnce;
-  tell("Searching …");
+  tell("Searching…");
   try {
     do {
       const query = new URLSearchParams({ text: search.text, ignore_case: true, limit: atOnce, ...(search.cursor && { cursor: search.cursor }) });

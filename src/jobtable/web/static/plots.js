@@ -1,10 +1,10 @@
-// Plots whose data stands in the page: <figure data-plot> by plotly.js, <figure data-parallel> drawn here.
+// Plots whose data is in the page: <figure data-plot> drawn by plotly.js, <figure data-parallel> drawn here.
 import { colour, layout, loadPlotly, options, plain } from "./charts.js";
 import { drawParallel } from "./parallel.js";
 
 const palette = ["#6366f1", "#2fae72", "#e8a13a", "#e0455a", "#3ba7d9", "#b05ad6", "#8a9a2f", "#d96a9b", "#4c8f8b", "#c2703d"];
 
-// Behind the chosen colours, hues that lie far apart, so that no two clusters look the same.
+// After the palette, hues that are far apart, so that no two clusters look the same.
 function numbered(number) {
   return palette[number] ?? `hsl(${Math.round(number * 137.5) % 360} 60% ${number % 2 ? 42 : 58}%)`;
 }
@@ -37,15 +37,15 @@ async function drawPlot(figure) {
     place = document.createElement("div");
     place.className = "chart";
     place.dataset.drawn = "";
-    place.textContent = "Loading …";
+    place.textContent = "Loading…";
     figure.append(place);
   }
   const plotly = await loadPlotly(figure.dataset.plotly);
-  if (place.textContent === "Loading …") place.textContent = "";
+  if (place.textContent === "Loading…") place.textContent = "";
   const shown = layout(data.title ?? "", {
     height: place.clientHeight,
     showlegend: data.traces.length > 1 && !data.isMap,
-    // Below the axis: above the points it covers them where there is little room.
+    // Below the axis: above, it would cover points on small screens.
     legend: { orientation: "h", y: data.x ? -0.28 : -0.15, yanchor: "top" },
     barmode: "group",
     hoverlabel: { align: "left" },
@@ -68,7 +68,7 @@ async function drawPlot(figure) {
   if (data.isMap && data.traces.length > 1) drawLegend(plotly, figure, place, data.traces);
 }
 
-// Below the map, where it covers no point however many names there are; a name hides and shows its points.
+// Below the map, where it covers no points however many names it has; a click on a name hides or shows its points.
 function drawLegend(plotly, figure, place, traces) {
   figure.querySelector(".legend")?.remove();
   const legend = document.createElement("ul");

@@ -1,14 +1,14 @@
-// Live regions: the page is fetched again, and what differs in its regions is changed. What is the same stays as it is,
-// with its focus, selection, scrolling, typed text and opened parts.
+// Live regions: the page is fetched again, and only the differences in its regions change. Everything else keeps
+// its focus, selection, scrolling, typed text and opened parts.
 import { reach, tellOld } from "./server.js";
 import { isEdited } from "./typed.js";
 
-const longestMilliseconds = 30000; // a page that takes longer does not come any more
+const longestMilliseconds = 30000; // a page that takes longer is given up
 const pauseMilliseconds = 5000;
 
 const naming = ["id", "data-job", "data-act", "data-send", "href", "name"];
 
-// What makes an element the same one when its place or its text has changed.
+// What identifies an element whose position or text has changed.
 function keyOf(node) {
   if (node.nodeType !== Node.ELEMENT_NODE) return undefined;
   const attribute = naming.find((name) => node.hasAttribute(name));
@@ -16,7 +16,7 @@ function keyOf(node) {
   return ["TR", "LI"].includes(node.tagName) ? node.querySelector("a[href]")?.getAttribute("href") : undefined;
 }
 
-// A script has added these to what the server has sent.
+// Added by a script, not sent by the server.
 const isDrawn = (node) => node.dataset?.drawn !== undefined;
 const isSame = (one, other) => one.nodeName === other.nodeName && keyOf(one) === keyOf(other);
 
@@ -63,7 +63,7 @@ function update(shown, fresh) {
   updateChildren(shown, fresh);
 }
 
-// Who has the focus on something that is gone goes on from the nearest that is left of where it stood.
+// If the focused element is gone, focus its nearest remaining ancestor.
 function focusAgain(region, active, key, around) {
   const same = active.isConnected ? active : key && [...region.querySelectorAll("*")].find((each) => keyOf(each) === key);
   const place = same || around.find((each) => each.isConnected);
@@ -85,16 +85,16 @@ function updateRegion(region, fresh) {
 export async function fetchPage(address) {
   const answer = await reach(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(longestMilliseconds) });
   document.querySelector("[data-gone]").hidden = answer.status !== 404;
-  if (answer.status >= 500 || answer.status === 429) throw new Error(`The server answered ${answer.status}.`);
+  if (answer.status >= 500 || answer.status === 429) throw new Error(`The server responded with status ${answer.status}.`);
   return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : undefined;
 }
 
-// A tab that is not looked at reads everything when it is looked at again.
+// A hidden tab reads everything when it becomes visible.
 export function tryAgainLater(work) {
   setTimeout(() => document.hidden || work(), pauseMilliseconds);
 }
 
-// What was told is not told again: a page that did not come is fetched until it does.
+// An event is sent only once, so a page that could not be fetched is fetched until it succeeds.
 async function fetchThisPage() {
   try {
     const page = await fetchPage(location.href);
@@ -107,18 +107,18 @@ async function fetchThisPage() {
   }
 }
 
-// The answer to a button and the live events may both say that the page's subject is gone: one of them leaves.
+// The response to a button and a live event may both report a deletion; only one of them leaves the page.
 let isLeaving = false;
 export function leaveFor(path) {
   if (isLeaving) return;
   isLeaving = true;
   location.assign(path);
 }
-// A page that the browser has kept is shown again without being loaded.
+// The browser may show a cached page again without loading it.
 addEventListener("pageshow", () => (isLeaving = false));
 
 async function refresh() {
-  if (isLeaving) return; // what it shows is gone, and who has deleted it need not be told so
+  if (isLeaving) return; // its subject was just deleted from this page
   const askedAt = performance.now();
   const fresh = await fetchThisPage();
   if (!fresh) return;
@@ -129,7 +129,7 @@ async function refresh() {
   document.dispatchEvent(new CustomEvent("regions", { detail: { askedAt } }));
 }
 
-// One at a time: who asks while the page is on its way gets the next one, which is fetched once for all of them.
+// One fetch at a time: requests during a fetch share the next one.
 let current;
 let next;
 export function refreshRegions() {
@@ -146,14 +146,14 @@ export function showRegion(name, html) {
 
 let refreshTimer;
 export function refreshSoon() {
-  // All who look on are told at once: a different moment for each keeps the server's load even.
+  // All viewers get an event at once; random delays spread the load of the server.
   refreshTimer ??= setTimeout(() => {
     refreshTimer = undefined;
     refreshRegions();
   }, 700 + Math.random() * 1300);
 }
 
-// A page that is on its way may have been made before what is told now, which it would undo: it is fetched once more.
+// A page that is being fetched may predate this event and would undo it, so it is fetched once more.
 export function refreshIfUnderWay() {
   if (current) refreshSoon();
 }

@@ -1,30 +1,30 @@
-// Asking the server, and telling the person how it went.
+// Requests to the server, and messages about their outcome.
 import { hasTyped } from "./typed.js";
 
-// Who has typed something logs in beside it: it would be gone with the page.
+// If something was typed, stay: leaving the page to log in would lose it.
 function checkLogin(isOver) {
   const mustStay = isOver && hasTyped();
   document.querySelector("[data-logged-out]").hidden = !mustStay;
   if (!isOver) return;
   if (!mustStay) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
-  throw new Error("You are not logged in any more.");
+  throw new Error("You are logged out.");
 }
 
 export async function reach(path, options) {
   const answer = await fetch(path, options).catch(() => {
-    throw new Error("The server does not answer.");
+    throw new Error("The server does not respond.");
   });
-  const isLogin = answer.redirected && new URL(answer.url).pathname === "/login"; // what is given instead of a page
+  const isLogin = answer.redirected && new URL(answer.url).pathname === "/login"; // a redirect instead of a page
   checkLogin(isLogin || answer.status === 401);
   return answer;
 }
 
-// What a problem of the API says to a person. Of something missing its hint names a route of the API.
+// The sentence of an API problem. The hint about something missing names an API route, so it is omitted.
 export const sentenceOf = ({ detail, title, hint, kind }) => (detail && hint && !kind ? `${detail}; ${hint}` : detail ?? title);
 
 function refusal(answer, data) {
-  const error = new Error((data && sentenceOf(data)) ?? `The server answered ${answer.status}.`);
-  error.places = data?.errors; // where the request is wrong
+  const error = new Error((data && sentenceOf(data)) ?? `The server responded with status ${answer.status}.`);
+  error.places = data?.errors; // the invalid parts of the request
   return error;
 }
 
@@ -35,7 +35,7 @@ export async function askServer(path, { method = "GET", body, type = "applicatio
   const sent = body instanceof Blob || body === undefined ? body : JSON.stringify(body);
   const answer = await reach(path, { method, headers, body: sent });
   const text = await answer.text();
-  // What stands between may answer for the server, in its own words.
+  // A proxy may respond instead of the server, in its own words.
   const isOwn = answer.headers.get("Content-Type")?.includes("json") ?? false;
   const data = isOwn && text ? JSON.parse(text) : null;
   if (!answer.ok || (text && !isOwn)) throw refusal(answer, data);
@@ -52,7 +52,7 @@ export function toast(text, isProblem = false) {
 
 const oldParts = new Set();
 
-// What is shown may be old as long as any part of it could not be had.
+// The page may be out of date while any part of it could not be fetched.
 export function tellOld(part, isOld) {
   if (isOld) oldParts.add(part);
   else oldParts.delete(part);

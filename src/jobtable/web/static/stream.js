@@ -1,11 +1,11 @@
-// One stream of events for all tabs: a stream holds a connection for good, and a browser keeps only six to a server.
-// It runs as a shared worker; where a browser has none, in the page itself.
+// One stream of events for all tabs, because a stream occupies one of the six connections that a browser opens to a server.
+// It runs as a shared worker, or in the page if the browser has none.
 
-const mostTopics = 20; // that the server takes for one stream
+const mostTopics = 20; // per stream, at most, on the server
 const pauseMilliseconds = 5000;
 const events = ["changes", "overview", "reload"];
 
-const viewers = new Map(); // the port of each tab that is looked at, and its topics
+const viewers = new Map(); // the port of each visible tab, and its topics
 let source;
 let watched = new Set();
 let state;
@@ -19,7 +19,7 @@ function tellState() {
   for (const [port, topics] of viewers) if (state) port.postMessage({ name: stateFor(topics) });
 }
 
-// The topic of an event has its id as keys have it.
+// The topic of an event has its id as in keys.
 function topicOf(name, data) {
   return name === "changes" ? data.topic.replaceAll("%23", "#").replaceAll("%25", "%") : name;
 }
@@ -38,7 +38,7 @@ function close() {
   watched.clear();
 }
 
-// The browser tries again by itself after a lost connection, but not after an answer that is a refusal.
+// The browser reconnects by itself after a lost connection, but not after a refusal.
 function tryAgainLater(topics) {
   for (const port of viewers.keys()) port.postMessage({ name: "refused" });
   again = setTimeout(() => open(topics), pauseMilliseconds);
@@ -61,7 +61,7 @@ function open(topics) {
   for (const name of events) source.addEventListener(name, (event) => pass(name, JSON.parse(event.data)));
 }
 
-// A stream may have more topics than are looked at: it is opened again only for one that it has not.
+// A stream may have more topics than needed; it is reopened only for a missing one.
 function follow() {
   const wanted = [...new Set([...viewers.values()].flat())];
   if (!wanted.length) close();
@@ -75,7 +75,7 @@ function look(port, topics) {
   if (state && topics.length) port.postMessage({ name: stateFor(topics) });
 }
 
-// A tab sends the topics that it shows, and none when it is not looked at.
+// A tab sends the topics that it shows, and none while it is hidden.
 export function join(port) {
   port.onmessage = (event) => look(port, event.data);
   port.addEventListener("close", () => look(port, []));

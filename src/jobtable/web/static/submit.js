@@ -1,4 +1,4 @@
-// Submitting a job: the form as the body of a request, and what is wrong with it, beside its fields.
+// Submits a job: sends the form as a request, and shows problems beside their fields.
 import { askServer } from "./server.js";
 
 const form = document.querySelector("[data-new-job]");
@@ -6,7 +6,7 @@ const button = form.querySelector("button");
 const problem = form.querySelector("[data-problem]");
 const fields = () => [...form.elements].filter((field) => field.name);
 
-// --- what is wrong ---
+// --- problems ---
 
 function placeOf(name) {
   return form.querySelector(`[data-field="${CSS.escape(name)}"]`);
@@ -39,17 +39,17 @@ function showProblem(text) {
   form.querySelector("[aria-invalid]")?.focus();
 }
 
-// The text is sent as it stands: a number that is read here would lose digits, and 1.0 its point.
+// The text is sent unchanged: parsing a number here would lose digits, and turn 1.0 into 1.
 function checkJson(field) {
   if (!field.value.trim()) return;
   let value;
   try {
     value = JSON.parse(field.value);
   } catch (error) {
-    return complain(field.name, `This is no JSON: ${error.message}.`);
+    return complain(field.name, `Invalid JSON: ${error.message}.`);
   }
   const isObject = value !== null && typeof value === "object" && !Array.isArray(value);
-  if (!isObject) complain(field.name, 'Write an object, such as {"learning_rate": 0.01}.');
+  if (!isObject) complain(field.name, 'Enter an object, such as {"learning_rate": 0.01}.');
 }
 
 function checkFields() {
@@ -60,7 +60,7 @@ function checkFields() {
   return !form.querySelector("[aria-invalid]");
 }
 
-// What the server refuses names its members; one that the form has not is told below.
+// The server names the fields that it refuses; those that the form lacks are listed below it.
 function showRefusal(error) {
   const others = [];
   for (const { at, message } of error.places ?? []) {
@@ -72,7 +72,7 @@ function showRefusal(error) {
   showProblem([error.message, ...others].join(" "));
 }
 
-// --- what is sent ---
+// --- the request ---
 
 function valueOf(field) {
   if (field.type === "number") return Number(field.value);
@@ -94,8 +94,8 @@ function textOfBody() {
   return `{${[JSON.stringify(body).slice(1, -1), ...members].join(",")}}`;
 }
 
-// A request whose answer was lost may be sent again without making a second job, as long as it is the same one.
-// Pages that come over plain HTTP have no randomUUID.
+// With the same key, a request whose response was lost can be repeated without submitting a second job.
+// Pages over plain HTTP have no randomUUID.
 const newKey = () => [...crypto.getRandomValues(new Uint32Array(4))].join("-");
 let key = newKey();
 
@@ -109,7 +109,7 @@ addEventListener("pageshow", () => (key = newKey()));
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   forgetComplaints();
-  if (!checkFields()) return showProblem("Some of it is not right yet.");
+  if (!checkFields()) return showProblem("Correct the marked fields.");
   showProblem("");
   button.disabled = true;
   try {
@@ -122,5 +122,5 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
-// Before this script was there, the browser would have put the form into the address.
+// Before this script loads, the browser would put the form into the address.
 button.disabled = false;

@@ -1,4 +1,4 @@
-// Making a token: its text comes once, in the answer, and is shown until the page is left.
+// Creates a token. Its text is only in the response, and is shown until you leave the page.
 import { refreshRegions } from "./regions.js";
 import { askServer, toast } from "./server.js";
 
@@ -25,5 +25,5 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
-// Before this script was there, the browser would have put the form into the address.
+// Before this script loads, the browser would put the form into the address.
 button.disabled = false;

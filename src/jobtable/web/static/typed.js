@@ -1,4 +1,4 @@
-// What a person has typed and not sent yet.
+// Input that was typed and not sent yet.
 
 export function isEdited(field) {
   if (field.matches("select")) return [...field.options].some((option) => option.selected !== option.defaultSelected);

@@ -38,7 +38,7 @@ def test_a_receipt_whose_image_is_gone_says_so_and_shows_the_rest(served: Served
     assert "<code>scans/lost &lt;1&gt;.png</code>" in lost
     assert "<code>../outside.png</code>" in outside
     for shown in (lost, outside):
-        assert "The image is not in the object store any more" in shown
+        assert "The image is no longer in the object store" in shown
         assert "<image" not in shown
         assert shown.count("<polygon") == 2
     assert "not in the object store" not in kept

@@ -547,8 +547,8 @@ def test_a_description_is_cleared(watched: Watched, served: Served) -> None:
 def test_the_count_of_the_day_is_kept_with_a_word_about_it(watched: Watched) -> None:
     page = watched.page
     page.goto("/executions")
-    page.get_by_role("button", name="Keep today's count").click()
-    wait_until_told(page, "Today's count is kept")
+    page.get_by_role("button", name="Store today's metrics").click()
+    wait_until_told(page, "Stored today's metrics")
 
 
 def test_an_error_says_what_is_wrong(page: Page, served: Served) -> None:

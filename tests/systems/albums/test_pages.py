@@ -103,7 +103,7 @@ def test_how_long_executions_take_is_drawn_in_seconds(guarded: Served) -> None:
     page = guarded.client(Role.READ).get("/executions").text
     plots = [json.loads(text) for text in re.findall(r"<script type=.application/json.>(.*?)</script>", page)]
     drawn = {plot["title"]: dict(zip(plot["traces"][0]["x"], plot["traces"][0]["y"], strict=True)) for plot in plots}
-    assert drawn["Executions a day"]["2025-01-14"] == 25
+    assert drawn["Executions per day"]["2025-01-14"] == 25
     assert drawn["Average duration in seconds"]["2025-01-14"] == 45
 
 

@@ -15,11 +15,11 @@ def test_the_executions_of_a_day_are_counted_and_compared(watched: Watched, serv
     page.goto("/executions")
     page.locator(".js-plotly-plot").first.wait_for()
     titles = page.locator("[data-plot]").evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
-    assert titles == ["Executions a day", "Cost of an execution"], "none has ended, so none has a duration"
+    assert titles == ["Executions per day", "Average cost per execution"], "none has ended, so none has a duration"
     kept = "/api/v1/workflow-metrics?workflow_type=step-functions"
     assert served.client().get(kept).json()["items"] == []
     with page.expect_response("**/compute"):
-        page.get_by_role("button", name="Keep today's count").click()
+        page.get_by_role("button", name="Store today's metrics").click()
     assert len(served.client().get(kept).json()["items"]) == 1
 
 
@@ -28,7 +28,7 @@ def test_a_validation_task_is_completed(watched: Watched, served: Served, world:
     page.goto("/executions/tasks")
     page.get_by_role("link", name="Check").first.click()
     page.get_by_label("Year").first.fill("1998")
-    page.get_by_role("button", name="Confirm").click()
+    page.get_by_role("button", name="Submit answer").click()
     page.wait_for_url(f"**/executions/{world.made['execution']}")
     run_jobs(served.services.engine, "albums")
     page.locator(".head-status .badge-completed").wait_for()

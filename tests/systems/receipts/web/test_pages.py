@@ -20,7 +20,7 @@ def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, pa
     OcrService(served.services.store).store(ocr_result(image_id))
     answer = pages.get(f"/receipts/{image_id}")
     assert answer.status_code == 200
-    assert "Only text so far" in answer.text
+    assert "No analyses yet" in answer.text
 
 
 def _store_receipts(served: Served, image_id: str, *keys: str) -> str:
@@ -69,4 +69,4 @@ def test_of_a_very_long_receipt_the_beginning_is_shown(
     monkeypatch.setattr(receipts, "_MOST_ITEMS", 8)
     shown = pages.get("/receipts/long").text
     assert shown.count("<polygon") == 3
-    assert "Only the first 8 items" in shown
+    assert "Shows the first 8 items" in shown

@@ -32,9 +32,9 @@ _MOST_DAYS = 60
 _MOST_TODAY = 2000
 _MOST_LISTED = 20_000
 _MEASURES = (
-    ("execution_count", "Executions a day", 1, ",d"),
+    ("execution_count", "Executions per day", 1, ",d"),
     ("avg_duration_ms", "Average duration in seconds", 1000, ",.3~f"),
-    ("avg_cost_per_execution", "Cost of an execution", 1, "$.6~f"),
+    ("avg_cost_per_execution", "Average cost per execution", 1, "$.6~f"),
 )
 """The compared fields: name, title, divisor to the unit of the title, and plotly.js number format."""
 

@@ -1,4 +1,4 @@
-// Answering a validation task: the albums as the person has left them.
+// Sends the albums of a validation task as the person corrected them.
 import { askServer, toast } from "../server.js";
 
 const number = (text) => (text === "" ? null : Number(text));
@@ -29,5 +29,5 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
-// Before this script was there, the browser would have sent the form elsewhere.
+// Disabled until now, because without this script the browser would submit the form itself.
 if (button) button.disabled = false;

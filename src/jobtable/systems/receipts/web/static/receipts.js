@@ -1,4 +1,4 @@
-// Boxes of words get a colour for their label or for its validation status, and a legend says which.
+// Colours the boxes of words by label or validation status, and fills the legend.
 
 const hues = [250, 150, 20, 200, 320, 90, 50, 280, 170, 0, 220, 120];
 const ofStatus = { VALID: 150, INVALID: 0, NEEDS_REVIEW: 40, PENDING: 220, NONE: 260 };

@@ -15,7 +15,7 @@ from tests.embedded.side_by_side import N, Request, S
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.operations import OPERATIONS
-from jobtable.embedded.shapes import REQUESTS, Binary, ListOf, MapOf, Scalar, Shape, Structure
+from jobtable.embedded.shapes import REQUESTS, Binary, Collection, Scalar, Shape, Structure
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.errors import RequestError, RequestRefused
 
@@ -44,10 +44,12 @@ def assert_same(shape: Shape, model: ModelShape, where: str, seen: frozenset[str
         for name, member in shape.members.items():
             assert_same(member, model.members[name], f"{where}.{name}", seen | {model.name})
     elif isinstance(model, ListShape):
-        assert isinstance(shape, ListOf), where
+        assert isinstance(shape, Collection), where
+        assert shape.type is list, where
         assert_same(shape.content, model.member, where, seen)
     elif isinstance(model, MapShape):
-        assert isinstance(shape, MapOf), where
+        assert isinstance(shape, Collection), where
+        assert shape.type is dict, where
         assert_same(shape.content, model.value, where, seen)
     elif model.type_name == "blob":
         assert isinstance(shape, Binary), where

@@ -65,7 +65,7 @@ def test_a_file_that_another_program_keeps_locked_is_waited_for_once(
         store.tables.create(table)
         with closing(sqlite3.connect(tmp_path / "test.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(BackendUnavailable, match="another program keeps it locked"):
+            with pytest.raises(BackendUnavailable, match="another program has locked it"):
                 store.put(make_task())
             assert clock.monotonic() == 0  # there was no pause, and so no second attempt
         store.put(make_task())

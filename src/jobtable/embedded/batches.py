@@ -123,7 +123,7 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
     older: dict[str, OlderParameters | None] = {}
     for name, table_request in request["RequestItems"].items():
         path = f"requestItems.{name}.member."
-        per_table = {} if table_request is None else table_request  # null is a member that is not given
+        per_table = {} if table_request is None else table_request  # null is a missing member
         expect_type(per_table, dict)
         found = older[name] = older_parameters("BatchGetItem", per_table, request)
         check_members(per_table, _KEYS_MEMBERS, path, found.faults(path) if found else ())
@@ -182,7 +182,7 @@ def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None
 def batch_write_item(storage: Storage, request: Request) -> Response:
     """Put and delete items of several tables; all of it is done when this returns."""
     check_members(request, _WRITE_MEMBERS)
-    # A list that is null is an empty one.
+    # A null list is an empty one.
     requests = {name: [] if one is None else one for name, one in request["RequestItems"].items()}
     _check_lists_of_writes(requests)
     _check_writes(requests)
@@ -224,7 +224,7 @@ def _write_of(table: TableSchema, change: _Change) -> Write:
     try:
         return put_of(table, change.item, change.size)
     except ItemKeyMismatch as error:
-        # A batch says less than PutItem does.
+        # A batch reports less than PutItem.
         raise RequestRefused(KEY_MISMATCH) from error
 
 

@@ -31,7 +31,7 @@ _NOT_TOLD_OF_DELETED = (
 
 def told_time(moment: float) -> float:
     """Round a time to the millisecond, as DynamoDB does."""
-    # A whole millisecond may be a little less than that as a float, so it is not cut off at once.
+    # As a float, a whole millisecond may be slightly less, so it is rounded to microseconds first.
     return round(moment * 1_000_000) // 1000 / 1000
 
 

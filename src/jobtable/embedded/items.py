@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_core import from_json, to_json
@@ -39,10 +39,8 @@ from jobtable.embedded.wordings import ItemTooLarge, NotOneType, is_deeper
 from jobtable.embedded.writes import (
     Kind,
     Write,
-    prepare_delete,
+    prepare,
     prepare_known,
-    prepare_put,
-    prepare_update,
     refuse_costly_update,
 )
 from jobtable.errors import RequestRefused
@@ -193,46 +191,42 @@ def check_projection(table: TableSchema, projection: Projection | None) -> None:
 
 def put_item(storage: Storage, request: Request) -> Response:
     """Store an item, replacing the one with its key."""
-    if type(request) is StoreRequest:
-        return run_write(storage, request, _prepared_known("put", prepare_put, storage, request))
-    older = older_parameters("PutItem", request)
-    _check_members(request, _PUT_MEMBERS, older)
-    return run_write(storage, request, _prepared(prepare_put, storage, request, older))
+    return _write("put", storage, request)
 
 
 def delete_item(storage: Storage, request: Request) -> Response:
     """Delete the item with a key, if it exists."""
-    if type(request) is StoreRequest:
-        return run_write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
-    older = older_parameters("DeleteItem", request)
-    _check_members(request, _DELETE_MEMBERS, older)
-    return run_write(storage, request, _prepared(prepare_delete, storage, request, older))
+    return _write("delete", storage, request)
 
 
 def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, or create it."""
+    return _write("update", storage, request)
+
+
+_WRITES: dict[Kind, tuple[str, Mapping[str, Member]]] = {
+    "put": ("PutItem", _PUT_MEMBERS),
+    "delete": ("DeleteItem", _DELETE_MEMBERS),
+    "update": ("UpdateItem", _UPDATE_MEMBERS),
+}
+
+
+def _write(kind: Kind, storage: Storage, request: Request) -> Response:
     if type(request) is StoreRequest:
-        write = _prepared_known("update", prepare_update, storage, request)
+        try:
+            write = prepare_known(kind, storage, request)
+        except RequestRefused:  # told in the words for every request
+            write = _prepared(kind, storage, request)
     else:
-        older = older_parameters("UpdateItem", request)
-        _check_members(request, _UPDATE_MEMBERS, older)
-        write = _prepared(prepare_update, storage, request, older)
+        operation, members = _WRITES[kind]
+        older = older_parameters(operation, request)
+        _check_members(request, members, older)
+        write = _prepared(kind, storage, request, older)
     refuse_costly_update(write.update)
     return run_write(storage, request, write)
 
 
-_Prepare: TypeAlias = "Callable[[Tables, Request, OlderParameters | None], Write]"
-
-
-def _prepared_known(kind: Kind, prepare: _Prepare, storage: Storage, request: StoreRequest) -> Write:
-    """Prepare the write of a StoreRequest, or raise RequestRefused in the words for every request."""
-    try:
-        return prepare_known(kind, storage, request)
-    except RequestRefused:
-        return _prepared(prepare, storage, request)
-
-
-def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: OlderParameters | None = None) -> Write:
+def _prepared(kind: Kind, storage: Storage, request: Request, older: OlderParameters | None = None) -> Write:
     """Prepare the write of a request, or raise RequestRefused.
 
     DynamoDB counts a fault of the request itself as a broken constraint. Faults that only the table shows, and faults
@@ -240,9 +234,9 @@ def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: Olde
     """
     tables = Lookup(storage)
     try:
-        if prepare is not prepare_update:
+        if kind != "update":
             _refuse_new_values(request)
-        return prepare(tables, request, older)
+        return prepare(kind, tables, request, older)
     except RequestRefused as error:
         fault = error.fault if isinstance(error, InvalidValue) else error
         if tables.is_asked or error.code != RequestRefused.code or isinstance(fault, NotOneType | ItemTooLarge):

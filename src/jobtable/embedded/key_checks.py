@@ -19,7 +19,7 @@ from jobtable.store.backend import AttributeValue, Item
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 TOO_LONG = {
-    # DynamoDB's message has no space there either.
+    # DynamoDB's message has no space there.
     MAX_PARTITION_BYTES: f"{INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes",
     MAX_SORT_BYTES: f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes",
 }

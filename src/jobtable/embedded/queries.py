@@ -212,7 +212,7 @@ def query(storage: Storage, request: Request) -> Response:
     refuse_nested_keys(source.table, placeholders.nested_names)
     response = _respond(storage, request, source, from_start(bounds, start, forward=forward), reverse=not forward)
     if source.index is None and source.table.sort is None:
-        # There is at most one item, so nothing can be left.
+        # There is at most one item.
         response.pop("LastEvaluatedKey", None)
     return response
 

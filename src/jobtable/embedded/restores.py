@@ -225,7 +225,7 @@ def update(storage: Storage, request: Request) -> Response:
         now = storage.now()
         recovery = None
         if is_enabled:
-            # What is older than the days until now is gone, also if there are more days from now on.
+            # Older changes are gone, even if more days are kept from now on.
             since = now if record.recovery is None else _earliest(record.recovery, now)
             recovery = RecoveryRecord(enabled=since, days=days or _MOST_DAYS)
         after = record.model_copy(update={"recovery": recovery})
@@ -255,7 +255,7 @@ def restore(storage: Storage, request: Request) -> Response:
             "RestoreDateTime": told_time(moment),
         }
         wanted_record = restored_record(transaction, record, target, request, origin, now)
-        # The second as a whole: what was committed in it is part of the state.
+        # The state includes everything that was committed in this second.
         first_undone = journal.sequence_after(transaction, record.id, int(moment) + 1 - 1e-6)
         restored = restoring.begin_restore(transaction, record.id, wanted_record, first_undone)
         return {"TableDescription": describe_restored(transaction, restored, now)}
@@ -286,7 +286,7 @@ def _described(record: TableRecord, now: float) -> Response:
 
 
 def _earliest(recovery: RecoveryRecord, now: float) -> float:
-    # Of the second in which it was enabled, the end can be restored: that second is told as a whole.
+    # The end of the second in which it was enabled can be restored, so the whole second counts.
     return max(float(int(recovery.enabled)), now - recovery.days * _DAY)
 
 
@@ -294,7 +294,7 @@ def _source(request: Request) -> str:
     name, arn = request.get("SourceTableName"), request.get("SourceTableArn")
     if arn is None:
         if name is None:
-            # DynamoDB does not call the parameter by its own name here.
+            # DynamoDB uses another name of the parameter here.
             raise RequestRefused("The parameter 'TableName' is required but was not present in the request")
         return table_of(request, "SourceTableName")
     if name is not None:

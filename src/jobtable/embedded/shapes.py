@@ -74,40 +74,28 @@ class WrittenFlag(Scalar):
         return found  # It is read where values are.
 
 
-class ListOf(Shape):
-    """A list of members of one shape."""
+class Collection(Shape):
+    """A list, or a map from any text, with members of one shape."""
 
-    def __init__(self, content: Shape) -> None:
-        super().__init__(f"java.util.List<{content.java}>")
+    def __init__(self, java: str, type_: type[list[Any]] | type[dict[str, Any]], content: Shape) -> None:
+        super().__init__(f"java.util.{java}{content.java}>")
+        self.type = type_
         self.content = content
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
-        if not isinstance(found, list):
-            raise _no_collection(found, self.java, is_inside)
-        for member in found:
+        if not isinstance(found, self.type):
+            if is_inside and not isinstance(found, (list, dict)):
+                raise _refused(_NOT_A_COLLECTION)
+            raise wrong_json_type(found, self.java)
+        for member in found.values() if isinstance(found, dict) else found:
             _check(self.content, member, depth, is_inside=True)
 
     def read(self, found: Any, depth: int) -> Any:
-        return [_read(self.content, member, depth) for member in found] if isinstance(found, list) else found
-
-
-class MapOf(Shape):
-    """A map from any text to members of one shape."""
-
-    def __init__(self, content: Shape) -> None:
-        super().__init__(f"java.util.Map<java.lang.String, {content.java}>")
-        self.content = content
-
-    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
-        if not isinstance(found, dict):
-            raise _no_collection(found, self.java, is_inside)
-        for member in found.values():
-            _check(self.content, member, depth, is_inside=True)
-
-    def read(self, found: Any, depth: int) -> Any:
-        if not isinstance(found, dict):
+        if not isinstance(found, self.type):
             return found
-        return {name: _read(self.content, member, depth) for name, member in found.items()}
+        if isinstance(found, dict):
+            return {name: _read(self.content, member, depth) for name, member in found.items()}
+        return [_read(self.content, member, depth) for member in found]
 
 
 class Structure(Shape):
@@ -144,10 +132,12 @@ def _read(shape: Shape, found: Any, depth: int) -> Any:
     return found if depth >= _DEEPEST else shape.read(found, depth + 1)
 
 
-def _no_collection(found: Any, java: str, is_inside: bool) -> RequestRefused:
-    if is_inside and not isinstance(found, (list, dict)):
-        return _refused(_NOT_A_COLLECTION)
-    return wrong_json_type(found, java)
+def ListOf(content: Shape) -> Collection:  # noqa: N802 - reads as a type in the declarations below
+    return Collection("List<", list, content)
+
+
+def MapOf(content: Shape) -> Collection:  # noqa: N802 - as above
+    return Collection("Map<java.lang.String, ", dict, content)
 
 
 def _refused(message: str) -> RequestRefused:

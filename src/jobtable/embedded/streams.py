@@ -158,7 +158,7 @@ def describe(storage: Storage, request: Request) -> Response:
         "CreationRequestDateTime": told_time(stream.created),
         "TableName": stream.table_name,
         "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in stream.key],
-        # It is never divided, so it has no children, which are all that a filter can ask for.
+        # A shard is never split, so it has no children, which are all that a filter can ask for.
         "Shards": [shard] if _shard(stream) > start and shard_filter is None else [],
     }
     return {"StreamDescription": description}
@@ -197,7 +197,7 @@ def records(storage: Storage, request: Request) -> Response:
     with storage.read() as view:
         place = _place_of(view, optional_text(request, "ShardIterator"))
         if now - place.made > _ITERATOR_SECONDS:
-            raise request_error("ExpiredIteratorException", "The ShardIterator has expired: get a new one")
+            raise request_error("ExpiredIteratorException", "The ShardIterator has expired; get a new one")
         stream, sequence = place.stream, place.sequence
         if sequence < _oldest(view, stream, now):
             raise StreamExpired(_TRIMMED)
@@ -299,7 +299,7 @@ def _start(view: View, stream: StreamRecord, kind: str, number: int | None, now:
         return end if kind == "LATEST" else oldest
     if not stream.after_sequence <= number < end:
         raise RequestRefused("Invalid SequenceNumber for the shard")
-    # The shard starts with a number that none of its changes has.
+    # No change of the shard has its starting number.
     start = number + 1 if kind == "AFTER_SEQUENCE_NUMBER" or number == stream.after_sequence else number
     if start < oldest:
         raise StreamExpired(_TRIMMED)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import uuid
 from typing import Any, NamedTuple
 
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.request_checks import structures
-from jobtable.embedded.storage.catalogue import OnDemandLimit, Throughput, ViewType, WarmThroughput
+from jobtable.embedded.storage.catalogue import (
+    IndexRecord,
+    TableRecord,
+    Throughput,
+    ViewType,
+)
 from jobtable.embedded.table_names import (
     KeySchema,
     attribute_definitions,
@@ -18,7 +23,7 @@ from jobtable.embedded.table_names import (
     simple_key_schema,
     table_of,
 )
-from jobtable.embedded.table_schema import KeyType, ProjectionType
+from jobtable.embedded.table_schema import KeyType
 from jobtable.embedded.throughput import (
     check_bounds,
     global_index_throughput,
@@ -33,6 +38,8 @@ from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request
 
 MOST_GLOBAL_INDEXES = 20
+NO_ID = 0
+"""The id of a new table or index until it is stored."""
 _MOST_LOCAL_INDEXES = 5
 _MOST_INCLUDED = 100
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
@@ -51,41 +58,8 @@ _NOT_KEPT = (
 _NOTHING: tuple[object, ...] = (None, "", [])
 
 
-@dataclass(frozen=True, slots=True)
-class NewIndex:
-    """An index that a request asks for."""
-
-    name: str
-    is_local: bool
-    key: KeySchema
-    projection: ProjectionType
-    included: tuple[str, ...]
-    throughput: Throughput
-    on_demand: OnDemandLimit | None
-    warm: WarmThroughput | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewTable:
-    """A table that a request asks for."""
-
-    name: str
-    attributes: dict[str, KeyType]
-    key: KeySchema
-    indexes: tuple[NewIndex, ...]
-    is_on_demand: bool
-    throughput: Throughput
-    on_demand: OnDemandLimit | None
-    warm: WarmThroughput | None
-    view: ViewType | None
-    table_class: str | None
-    is_protected: bool
-    encryption: dict[str, str] | None
-    tags: dict[str, str]
-
-
-def new_table(request: Request, tags: dict[str, str]) -> NewTable:
-    """Return the table that CreateTable asks for, or raise RequestRefused."""
+def new_table(request: Request, tags: dict[str, str], now: float) -> tuple[TableRecord, ViewType | None]:
+    """Return the table that CreateTable asks for, not yet numbered, and the view of its stream; or RequestRefused."""
     check_constraints("CreateTable", request)
     refuse_what_is_not_kept(request)
     is_on_demand = request.get("BillingMode") == "PAY_PER_REQUEST"
@@ -97,28 +71,37 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
     attributes, key = _key_of_new_table(request)
     indexes = _local_indexes(request, key, attributes) + _global_indexes(request, attributes, is_on_demand)
     _check_together(key, attributes, indexes)
-    return NewTable(
-        name=table_of(request),
+    name = table_of(request)
+    on_demand = on_demand_limit(request, is_new=True)
+    warm = new_warm_throughput(request, throughput, is_on_demand=is_on_demand)
+    view = _view_of_new_table(request)
+    record = TableRecord(
+        id=NO_ID,
+        uuid=str(uuid.uuid4()),
+        name=name,
+        created=now,
         attributes=attributes,
-        key=key,
+        partition=key[0][0],
+        sort=key[1][0] if key[1] else None,
         indexes=indexes,
         is_on_demand=is_on_demand,
+        on_demand_since=now if is_on_demand else None,
         throughput=throughput,
-        on_demand=on_demand_limit(request, is_new=True),
-        warm=new_warm_throughput(request, throughput, is_on_demand=is_on_demand),
-        view=_view_of_new_table(request),
+        on_demand=on_demand,
+        warm=warm,
         table_class=table_class(request),
         is_protected=bool(request.get("DeletionProtectionEnabled")),
         encryption=encryption(request),
         tags=tags,
     )
+    return record, view
 
 
 def refuse_what_is_not_kept(request: Request) -> None:
     """Raise RequestRefused for features that the engine lacks: ignoring them would promise them."""
     refused = next((name for name in _NOT_KEPT if request.get(name) not in _NOTHING), None)
     if refused is not None:
-        # Programs that ask what a server can do tell by these words a feature that is not there from a fault.
+        # By these words, programs that probe a server tell a missing feature from a fault.
         raise RequestRefused(f"{refused} is not supported by this engine")
 
 
@@ -168,7 +151,7 @@ def stream_specification(request: Request) -> tuple[bool | None, ViewType | None
     return given.get("StreamEnabled"), given.get("StreamViewType")
 
 
-def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> NewIndex:
+def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> IndexRecord:
     """Return one global index that a request asks for, or raise RequestRefused."""
     check_defined(structure, attributes)
     key = global_key_schema(structure)
@@ -178,7 +161,18 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_o
         refuse_on_demand_limit(structure, is_new=True)
     limit = on_demand_limit(structure, is_new=True)
     warm = new_warm_throughput(structure, throughput, is_on_demand=is_on_demand)
-    return NewIndex(structure["IndexName"], False, key, kind, included, throughput, limit, warm)
+    return IndexRecord(
+        id=NO_ID,
+        name=structure["IndexName"],
+        is_local=False,
+        partition=key[0],
+        sort=key[1],
+        projection=kind,
+        included=included,
+        throughput=throughput,
+        on_demand=limit,
+        warm=warm,
+    )
 
 
 def refuse_same_names(names: list[str]) -> None:
@@ -203,7 +197,7 @@ def _key_of_new_table(request: Request) -> tuple[dict[str, KeyType], KeySchema]:
     return attributes, simple_key_schema(request)
 
 
-def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyType]) -> tuple[NewIndex, ...]:
+def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyType]) -> tuple[IndexRecord, ...]:
     structures = _structures(request, "LocalSecondaryIndexes")
     if structures and not key[1]:
         raise RequestRefused(
@@ -217,7 +211,7 @@ def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyTy
     return tuple(_local_index(structure, key, attributes) for structure in structures)
 
 
-def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> NewIndex:
+def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> IndexRecord:
     name = structure["IndexName"]
     check_defined(structure, attributes)
     partition, sort = simple_key_schema(structure)
@@ -229,10 +223,12 @@ def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyTy
             f" index hash key: {partition[0]}, table hash key: {key[0][0]}"
         )
     kind, included = projection(structure)
-    return NewIndex(name, True, (partition, sort), kind, included, Throughput(), None, None)
+    return IndexRecord(
+        id=NO_ID, name=name, is_local=True, partition=partition, sort=sort, projection=kind, included=included
+    )
 
 
-def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_demand: bool) -> tuple[NewIndex, ...]:
+def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_demand: bool) -> tuple[IndexRecord, ...]:
     structures = _structures(request, "GlobalSecondaryIndexes")
     if len(structures) > MOST_GLOBAL_INDEXES:
         raise RequestRefused(
@@ -252,10 +248,10 @@ def _structures(request: Request, member: str) -> list[Request]:
     return structures or []
 
 
-def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[NewIndex, ...]) -> None:
+def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[IndexRecord, ...]) -> None:
     refuse_same_names([index.name for index in indexes])
     check_included(sum(len(index.included) for index in indexes))
-    used = dict.fromkeys((*key[0], *key[1], *(name for index in indexes for part in index.key for name in part)))
+    used = dict.fromkeys((*key[0], *key[1], *(name for index in indexes for name in (*index.partition, *index.sort))))
     if used.keys() == attributes.keys():
         return
     if not indexes:

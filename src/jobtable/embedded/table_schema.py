@@ -19,7 +19,7 @@ from jobtable.store.backend import AttributeValue, Item
 
 KeyType = Literal["S", "N", "B"]
 
-# Inside a value a zero byte becomes 00 FF, so 00 00 can only be an end, and it sorts before any longer value.
+# Inside a value a zero byte becomes 00 FF, so 00 00 is always an end, and sorts before any longer value.
 END = b"\x00\x00"
 _ESCAPED_ZERO = b"\x00\xff"
 _HASH_BYTES = 8

@@ -8,12 +8,11 @@ from jobtable.embedded import backups, streams
 from jobtable.embedded.descriptions import describe_deleted, describe_updated
 from jobtable.embedded.storage import Storage, Transaction, restoring
 from jobtable.embedded.storage.catalogue import IndexRecord, Record, TableRecord, Throughput
-from jobtable.embedded.storage.table_changes import change_table, drop_table
+from jobtable.embedded.storage.table_changes import change_table, drop_table, new_id
 from jobtable.embedded.table_names import KeySchema, attribute_definitions, existing_table, table_of, whole_table
 from jobtable.embedded.table_requests import (
     MOST_GLOBAL_INDEXES,
     IndexAction,
-    NewIndex,
     check_included,
     check_request,
     encryption,
@@ -24,7 +23,6 @@ from jobtable.embedded.table_requests import (
     too_many_at_once,
 )
 from jobtable.embedded.table_schema import KeyType
-from jobtable.embedded.tables import index_record
 from jobtable.embedded.throughput import (
     MORE_ABOUT_LIMITS,
     changed_warm_throughput,
@@ -117,7 +115,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         refuse_table_throughput(request)
         if record.is_on_demand:
             return record
-        # Of an index, the service counts that as a decrease; of the table, it does not.
+        # The service counts this as a decrease of indexes, but not of the table.
         nothing = Throughput()
         indexes = tuple(_replaced(one, throughput=_changed(one.throughput, nothing, now)) for one in record.indexes)
         throughput = record.throughput.model_copy(update={"read": 0, "write": 0})
@@ -209,11 +207,11 @@ def _with_new_index(
         raise RequestRefused("Attempting to create an index which already exists")
     _check_units_of_index(change.content, is_on_demand=record.is_on_demand)
     index = new_global_index(change.content, defined, is_on_demand=record.is_on_demand)
-    for name in (*index.key[0], *index.key[1]):
+    for name in (*index.partition, *index.sort):
         if record.attributes.get(name, defined[name]) != defined[name]:
             raise _redefined(record, name, index, defined)
     attributes = defined | record.attributes
-    indexes = (*record.indexes, index_record(transaction, index))
+    indexes = (*record.indexes, index.model_copy(update={"id": new_id(transaction)}))
     if sum(not one.is_local for one in indexes) > MOST_GLOBAL_INDEXES:
         raise request_error(
             "LimitExceededException",
@@ -225,13 +223,14 @@ def _with_new_index(
     return _replaced(with_index, attributes=_used_attributes(with_index, indexes))
 
 
-def _redefined(record: TableRecord, name: str, new: NewIndex, defined: dict[str, KeyType]) -> RequestRefused:
+def _redefined(record: TableRecord, name: str, new: IndexRecord, defined: dict[str, KeyType]) -> RequestRefused:
     keys: list[KeySchema] = [((record.partition,), (record.sort,) if record.sort else ())]
     keys += [(index.partition, index.sort) for index in record.indexes]
     old = next(key for key in keys if name in (*key[0], *key[1]))
     return RequestRefused(
         f"{INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as previously"
-        f" defined. Existing schema: {_schema(old, record.attributes)} New schema: {_schema(new.key, defined)}"
+        f" defined. Existing schema: {_schema(old, record.attributes)} New schema:"
+        f" {_schema((new.partition, new.sort), defined)}"
     )
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
-
 from jobtable.embedded import streams, tags
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_expiry, describe_new, describe_table
 from jobtable.embedded.storage import Storage, Transaction
-from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord
+from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.table_changes import change_table, create_table, new_id
 from jobtable.embedded.table_names import REGION, existing_table, table_of, whole_table
-from jobtable.embedded.table_requests import NewIndex, new_table
+from jobtable.embedded.table_requests import new_table
 from jobtable.embedded.throughput import MOST_UNITS
 from jobtable.embedded.wordings import IN_USE
 from jobtable.errors import RequestRefused, TableInUse
@@ -23,7 +21,7 @@ _MOST_ACCOUNT_UNITS = 80_000
 
 def create(storage: Storage, request: Request) -> Response:
     """CreateTable; the table is usable at once."""
-    wanted = new_table(request, tags.tags_of(request, "Tags"))
+    wanted, view = new_table(request, tags.tags_of(request, "Tags"), storage.now())
 
     def action(transaction: Transaction) -> Response:
         taken = transaction.record(wanted.name)
@@ -31,48 +29,15 @@ def create(storage: Storage, request: Request) -> Response:
             raise TableInUse(f"{IN_USE}Table is being used: {wanted.name}")
         if taken is not None:
             raise TableInUse(f"Table already exists: {wanted.name}")
-        now = storage.now()
-        record = TableRecord(
-            id=new_id(transaction),
-            uuid=str(uuid.uuid4()),
-            name=wanted.name,
-            created=now,
-            attributes=wanted.attributes,
-            partition=wanted.key[0][0],
-            sort=wanted.key[1][0] if wanted.key[1] else None,
-            indexes=tuple(index_record(transaction, index) for index in wanted.indexes),
-            is_on_demand=wanted.is_on_demand,
-            on_demand_since=now if wanted.is_on_demand else None,
-            throughput=wanted.throughput,
-            on_demand=wanted.on_demand,
-            warm=wanted.warm,
-            table_class=wanted.table_class,
-            is_protected=wanted.is_protected,
-            encryption=wanted.encryption,
-            tags=wanted.tags,
-        )
-        if wanted.view is not None:
-            record = streams.enabled(transaction, record, wanted.view, now)
+        record = wanted.model_copy(update={"id": new_id(transaction)})
+        indexes = tuple(index.model_copy(update={"id": new_id(transaction)}) for index in wanted.indexes)
+        record = record.model_copy(update={"indexes": indexes})
+        if view is not None:
+            record = streams.enabled(transaction, record, view, record.created)
         create_table(transaction, record)
-        return {"TableDescription": describe_new(transaction, record, now)}
+        return {"TableDescription": describe_new(transaction, record, record.created)}
 
     return storage.write(action)
-
-
-def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
-    """Return the record of a new index."""
-    return IndexRecord(
-        id=new_id(transaction),
-        name=index.name,
-        is_local=index.is_local,
-        partition=index.key[0],
-        sort=index.key[1],
-        projection=index.projection,
-        included=index.included,
-        throughput=index.throughput,
-        on_demand=index.on_demand,
-        warm=index.warm,
-    )
 
 
 def describe(storage: Storage, request: Request) -> Response:

@@ -35,7 +35,7 @@ from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import TRANSACTIONAL, Split, Units, read_units, wanted_capacity, wants_collection_metrics
 from jobtable.embedded.wordings import TooDeep, expect_type
-from jobtable.embedded.writes import Write, prepare_delete, prepare_known, prepare_put, prepare_update
+from jobtable.embedded.writes import Kind, Write, prepare, prepare_known
 from jobtable.errors import (
     ConditionalCheckFailed,
     IdempotencyMismatch,
@@ -72,16 +72,16 @@ def prepare_actions(storage: Storage, actions: Sequence[tuple[Callable[[Tables, 
     prepared: list[T] = []
     found_in_table: RequestError | None = None
     unfit: tuple[int, SchemaMismatch] | None = None
-    for number, (prepare, body) in enumerate(actions):
+    for number, (prepared_by, body) in enumerate(actions):
         tables = Lookup(storage)
         try:
-            prepared.append(prepare(tables, body))
+            prepared.append(prepared_by(tables, body))
         except SchemaMismatch as error:
             unfit = unfit or (number, error)
         except RequestError as error:
             if not tables.is_asked:
                 if isinstance(error, TooDeep):
-                    _refuse_expressions(storage, prepare, body)
+                    _refuse_expressions(storage, prepared_by, body)
                 raise
             found_in_table = found_in_table or error
     if found_in_table is not None:
@@ -189,7 +189,7 @@ def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
     text = _text_of(named)
     if len(text) > MAX_BYTES:
         return None
-    return prepare_actions(storage, [(_PREPARE_KNOWN[kind], body) for kind, body in named]), named, text
+    return prepare_actions(storage, [(partial(prepare_known, _KINDS[kind]), body) for kind, body in named]), named, text
 
 
 def _text_of(named: _Actions) -> bytes:
@@ -209,7 +209,8 @@ def _text_of(named: _Actions) -> bytes:
 def _prepared(storage: Storage, request: Request) -> _Prepared:
     check_members(request, _WRITE_MEMBERS)
     named = [_named_action(number, action) for number, action in enumerate(actions_of(request), 1)]
-    writes = prepare_actions(storage, [(_PREPARE[kind], body) for kind, body in named])
+    prepared = [(partial(prepare, _KINDS[kind], is_in_transaction=True), body) for kind, body in named]
+    writes = prepare_actions(storage, prepared)
     texts = [(body.get("UpdateExpression") or "") + (body.get("ConditionExpression") or "") for _, body in named]
     check_payload(list(map(len, texts)), writes)
     return writes, named, b"" if request.get("ClientRequestToken") is None else _in_order(named)
@@ -228,18 +229,7 @@ def _named_action(number: int, action: Any) -> tuple[str, Request]:
     return kind, body
 
 
-_PREPARE: dict[str, Callable[[Tables, Request], Write]] = {
-    "Put": partial(prepare_put, is_in_transaction=True),
-    "Update": partial(prepare_update, is_in_transaction=True),
-    "Delete": partial(prepare_delete, is_in_transaction=True),
-    "ConditionCheck": partial(prepare_delete, kind="check", is_in_transaction=True),
-}
-_PREPARE_KNOWN: dict[str, Callable[[Tables, Request], Write]] = {
-    "Put": partial(prepare_known, "put"),
-    "Update": partial(prepare_known, "update"),
-    "Delete": partial(prepare_known, "delete"),
-    "ConditionCheck": partial(prepare_known, "check"),
-}
+_KINDS: dict[str, Kind] = {"Put": "put", "Update": "update", "Delete": "delete", "ConditionCheck": "check"}
 
 
 def check_payload(text_sizes: Sequence[int], writes: Sequence[Write]) -> None:
@@ -329,7 +319,7 @@ class WriteRun:
         identity, read_units_by_table = known
         if identity != self._identity:
             raise IdempotencyMismatch(
-                f"The ClientRequestToken {self._token} was used in the last 10 minutes with other actions: use a new"
+                f"The ClientRequestToken {self._token} was used in the last 10 minutes with other actions; use a new"
                 " token for another transaction"
             )
         self._split = "ReadCapacityUnits"
@@ -339,7 +329,7 @@ class WriteRun:
 def _in_order(named: _Actions) -> bytes:
     """Encode the actions as JSON that does not depend on the order of their members, nor on null members."""
     given = [(kind, {name: _whole(value) for name, value in body.items() if value is not None}) for kind, body in named]
-    # They have been validated, so there are no circles to look for.
+    # They have been validated, so they have no cycles.
     return json.JSONEncoder(sort_keys=True, check_circular=False).encode(given).encode()
 
 
@@ -355,17 +345,14 @@ def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
     return to_json(units)
 
 
-_PREPARE_READ = partial(prepare_read, is_in_transaction=True)
-
-
 def transact_get_items(storage: Storage, request: Request) -> Response:
     """Return up to 100 items as of one moment."""
     check_members(request, _GET_MEMBERS)
     bodies = [_get_action(number, action) for number, action in enumerate(actions_of(request), 1)]
-    reads = prepare_actions(storage, [(_PREPARE_READ, body) for body in bodies])
+    reads = prepare_actions(storage, [(partial(prepare_read, is_in_transaction=True), body) for body in bodies])
     refuse_same_item([(table, position) for table, position, _ in reads])
     items, consumed = read_items(storage, reads)
-    # There is no Item either where the projection leaves nothing of it.
+    # An empty projection has no Item either.
     response: Response = {"Responses": [{"Item": item} if item else {} for item in items]}
     capacity = wanted_capacity(request)
     if capacity:

@@ -100,7 +100,7 @@ class Write(NamedTuple):
         if self.update is None:
             return Sized(item, old.size or item_size(item))
         if old.item is None and self.update.only_removes:
-            return NO_ITEM  # There is nothing to remove, and no item is made for that.
+            return NO_ITEM  # Removing from a missing item does not create it.
         new, names = self.update.apply(item), self.update.top_level_names
         size = item_size(new) if old.item is None else old.size + size_change(item, new, names)
         if size > MAX_ITEM_SIZE:
@@ -115,65 +115,38 @@ def refuse_costly_update(update: Update | None) -> None:
         raise RequestRefused(_UPDATE_TOO_LARGE)
 
 
-def prepare_put(
-    tables: Tables, request: Request, older: OlderParameters | None = None, *, is_in_transaction: bool = False
-) -> Write:
-    """Prepare a PutItem request, or the Put of a transaction.
-
-    `older` are its parameters from before expressions, here and below; transactions never have any.
-    `is_in_transaction`: DynamoDB's older reader reads it (see wordings.py), and accepts names and values that no
-    expression could use.
-    """
-    if not is_in_transaction:
-        check_parameters(request, "ConditionExpression", older=older)
-    item, size = valid_item(request["Item"])
-    placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
-    condition = older.condition() if older else _condition(request, placeholders)
-    table = find_table(tables, request["TableName"])
-    refuse_nested_keys(table, placeholders.nested_names)
-    return put_of(
-        table, item, size, condition, values_size=placeholders.values_size, is_item_returned=returns_item(request)
-    )
-
-
-def prepare_update(
-    tables: Tables, request: Request, older: OlderParameters | None = None, *, is_in_transaction: bool = False
-) -> Write:
-    """Prepare an UpdateItem request, or the Update of a transaction."""
-    check_parameters(request, "UpdateExpression", "ConditionExpression", older=older)
-    key = validate_item(request["Key"])
-    placeholders = Placeholders.of(
-        request, "UpdateExpression", "ConditionExpression", by_older_reader=is_in_transaction
-    )
-    update = older.update() if older else _update(request, placeholders)
-    condition = older.condition() if older else _condition(request, placeholders)
-    table = find_table(tables, request["TableName"])
-    position = key_position(table, key)
-    refuse_unfit_update(table, key, update)
-    refuse_nested_keys(table, placeholders.nested_names)
-    return Write(
-        "update", table, position, key, NO_ITEM, placeholders.values_size, condition, update, returns_item(request)
-    )
-
-
-def prepare_delete(
+def prepare(
+    kind: Kind,
     tables: Tables,
     request: Request,
     older: OlderParameters | None = None,
-    kind: Literal["delete", "check"] = "delete",
     *,
     is_in_transaction: bool = False,
 ) -> Write:
-    """Prepare a DeleteItem request, or the Delete or ConditionCheck of a transaction."""
-    if not is_in_transaction:
-        check_parameters(request, "ConditionExpression", older=older)
-    key = validate_item(request["Key"])
-    placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
+    """Prepare a PutItem, UpdateItem or DeleteItem request, or an action of a transaction.
+
+    `older` are its parameters from before expressions; transactions never have any. `is_in_transaction`: DynamoDB's
+    older reader reads it (see wordings.py), and accepts names and values that no expression could use.
+    """
+    expressions = ("UpdateExpression", "ConditionExpression") if kind == "update" else ("ConditionExpression",)
+    if kind == "update" or not is_in_transaction:
+        check_parameters(request, *expressions, older=older)
+    item, size = valid_item(request["Item"]) if kind == "put" else (validate_item(request["Key"]), 0)
+    placeholders = Placeholders.of(request, *expressions, by_older_reader=is_in_transaction)
+    update = None
+    if kind == "update":
+        update = older.update() if older else _update(request, placeholders)
     condition = older.condition() if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
+    if kind == "update":  # whose key is checked before the members of keys in its expressions
+        key_position(table, item)
+        refuse_unfit_update(table, item, update)
     refuse_nested_keys(table, placeholders.nested_names)
-    position = key_position(table, key)
-    return Write(kind, table, position, key, NO_ITEM, placeholders.values_size, condition, None, returns_item(request))
+    values_size, is_item_returned = placeholders.values_size, returns_item(request)
+    if kind == "put":
+        return put_of(table, item, size, condition, values_size=values_size, is_item_returned=is_item_returned)
+    position = key_position(table, item)
+    return Write(kind, table, position, item, NO_ITEM, values_size, condition, update, is_item_returned)
 
 
 def refuse_unfit_update(table: TableSchema, key: Item, update: Update | None) -> None:

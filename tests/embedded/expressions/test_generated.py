@@ -16,7 +16,7 @@ from jobtable.embedded.expressions import (
     compile_update,
     prepare_key_condition,
 )
-from jobtable.embedded.expressions.grammar import Function, Sum, parse_update
+from jobtable.embedded.expressions.grammar import Function, Parser, Sum
 from jobtable.embedded.table_schema import KeyAttribute
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
@@ -168,7 +168,7 @@ def test_updates(local: Any, item: Item, expression: str, values: dict[str, Any]
 
     here = outcome(lambda: compile_update(expression, Placeholders(names, used)).apply(item))
     there = outcome(updated_there)
-    actions = parse_update(expression).actions
+    actions = Parser(expression).update().actions
     is_one_plain_action = len(actions) == 1 and not isinstance(actions[0].value, (Sum, Function))
     if isinstance(here, str) and not here.startswith("Invalid") and not is_one_plain_action:
         # Which of several parts that cannot be applied is reported depends on the inside of DynamoDB Local.

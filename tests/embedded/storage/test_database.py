@@ -116,11 +116,11 @@ def test_an_unfinished_range_holds_nothing_after_the_snapshot(storage: Storage) 
     with storage.read() as view:
         unfinished = view.range(table_of(view), None, b"", None)
         next(unfinished)
-    connection = storage.take()
+    connection = storage.connections.take()
     assert not connection.in_transaction
     # A reader that still held its snapshot would keep the log from being restarted.
     assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-    storage.give(connection)
+    storage.connections.give(connection)
 
 
 def test_an_action_that_fails_leaves_nothing_behind(storage: Storage) -> None:

@@ -67,7 +67,7 @@ def test_the_folders_of_a_new_file_are_synced_once(tmp_path: Path, monkeypatch: 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.db"
     path.write_bytes(content)
-    with pytest.raises(StorageError, match=r"no Jobtable file|damaged|cannot be used"):
+    with pytest.raises(StorageError, match=r"not a Jobtable file|damaged|cannot be used"):
         Storage(path)
     assert path.read_bytes() == content
 
@@ -122,7 +122,7 @@ def test_a_table_that_a_newer_version_has_described_is_refused(path: Path) -> No
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE tables SET record = json_set(CAST(record AS TEXT), '$.novelty', 1)")
     again = Storage(path)
-    with pytest.raises(StorageError, match=r"does not understand \(novelty\): upgrade Jobtable"):
+    with pytest.raises(StorageError, match=r"unknown to this version of Jobtable \(novelty\); upgrade Jobtable"):
         again.table("tab")
     again.close()
 
@@ -138,7 +138,7 @@ def test_nothing_is_written_to_a_file_that_was_moved_away(
     away = path.rename(path.with_suffix(".away"))
     if is_replaced:
         path.touch()
-    with pytest.raises(BackendUnavailable, match="was deleted, moved or replaced while it was in use"):
+    with pytest.raises(BackendUnavailable, match="was deleted, moved or replaced while in use"):
         put(storage, item("2", "2"))
     away.rename(path)
     put(storage, item("3", "3"))
@@ -208,7 +208,7 @@ def test_a_file_or_folder_that_is_not_writable_is_refused(
 def test_what_is_no_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    for name, said in (("folder", "it is a folder: name a file in it"), ("pipe", "it is a device or a pipe")):
+    for name, said in (("folder", "it is a folder; name a file in it"), ("pipe", "it is a device or a pipe")):
         with pytest.raises(StorageError, match=said):
             Storage(tmp_path / name)
     assert {each.name for each in tmp_path.iterdir()} == {"folder", "pipe"}
@@ -221,7 +221,7 @@ def test_a_file_that_another_program_keeps_locked_may_be_opened_later(
     Storage(tmp_path / "store.db").close()
     with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageLocked, match="another program keeps it locked") as refused:
+        with pytest.raises(StorageLocked, match="another program has locked it") as refused:
             Storage(tmp_path / "store.db")
         other.execute("ROLLBACK")
     assert refused.value.retryable
@@ -255,7 +255,7 @@ def test_a_file_that_another_program_keeps_locked_is_an_error_of_the_request(
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         storage._writer._drop_connection()
-        with pytest.raises(BackendUnavailable, match="another program keeps it locked"):
+        with pytest.raises(BackendUnavailable, match="another program has locked it"):
             put(storage, item("1", "1"))
         assert everything(storage) == []
     put(storage, item("1", "1"))

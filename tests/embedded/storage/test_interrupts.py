@@ -114,6 +114,6 @@ def test_an_interrupted_read_leaves_no_connection_behind(storage: Storage) -> No
         number += 1
     assert number > 10
     gc.collect()
-    in_use = storage._connections.pause()
-    storage._connections.resume()
+    in_use = storage.connections.pause()
+    storage.connections.resume()
     assert in_use == 0

@@ -108,10 +108,10 @@ def test_whoever_opens_the_file_ends_the_doubt(storage: Storage, reader: Storage
 def test_readers_in_doubt_look_into_the_file_each_time(storage: Storage, reader: Storage) -> None:
     storage._turn.announce_change()
     assert "by_x" not in table_of(reader).indexes
-    connection = storage.take()
+    connection = storage.connections.take()
     ((record,),) = connection.execute("SELECT record FROM tables")
     connection.execute("UPDATE tables SET record = replace(record, 'by_group', 'renamed')")
-    storage.give(connection)
+    storage.connections.give(connection)
     assert b"by_group" in record
     assert "renamed" in table_of(reader).indexes
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from jobtable.embedded.expressions import grammar
 from jobtable.embedded.expressions.grammar import (
     ConditionNode,
     Function,
     Junction,
     Operand,
+    Parser,
     PathOperand,
     Sum,
     Test,
@@ -78,7 +78,7 @@ CONDITION_FUNCTIONS = frozenset(
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 MAX_OPERATORS = 300
 _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
-# DynamoDB counts no further than to the first one that is too many.
+# DynamoDB stops counting at the first one that is too many.
 TOO_MANY = f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}"
 
 ConditionPart: TypeAlias = ConditionNode | Operand
@@ -99,7 +99,8 @@ class TooManyOperators(InvalidExpression):
 @lru_cache(maxsize=MOST_TREES)
 def checked_condition(text: str) -> ConditionNode:
     """Return the tree of a condition whose names, functions and indexes are allowed where they are."""
-    node = grammar.parse_condition(text)
+    parser = Parser(text, is_condition=True)
+    node = parser.finished(parser.condition())
     check_condition(node)
     return node
 
@@ -116,7 +117,8 @@ def checked_update(text: str) -> UpdateNode:
 
     It may have too many operators, which is reported among the faults of its operands.
     """
-    node = grammar.parse_update(text)
+    parser = Parser(text)
+    node = parser.finished(parser.update())
     _operators_of_update(node)
     return node
 
@@ -130,7 +132,8 @@ def check_update(node: UpdateNode) -> None:
 @lru_cache(maxsize=MOST_TREES)
 def checked_projection(text: str) -> tuple[Path, ...]:
     """Return the paths of a projection, whose names and indexes are allowed."""
-    paths = grammar.parse_projection(text)
+    parser = Parser(text)
+    paths = parser.finished(tuple(parser.separated(parser.path)))
     for path in paths:
         check_path(path)
     return paths

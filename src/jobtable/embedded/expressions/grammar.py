@@ -154,25 +154,9 @@ class UpdateNode:
     repeated: Section | None
 
 
-def parse_condition(text: str) -> ConditionNode:
-    """Return the tree of a condition, filter or key condition, or raise InvalidExpression."""
-    parser = _Parser(text, is_condition=True)
-    return parser.finished(parser.condition())
+class Parser:
+    """Reads one condition, update or projection; InvalidExpression if the text is none."""
 
-
-def parse_update(text: str) -> UpdateNode:
-    """Return the tree of an update, or raise InvalidExpression."""
-    parser = _Parser(text)
-    return parser.finished(parser.update())
-
-
-def parse_projection(text: str) -> tuple[Path, ...]:
-    """Return the paths of a projection, or raise InvalidExpression."""
-    parser = _Parser(text)
-    return parser.finished(tuple(parser.separated(parser.path)))
-
-
-class _Parser:
     def __init__(self, text: str, *, is_condition: bool = False) -> None:
         self._text = text
         self._tokens = tokens_of(text, is_condition=is_condition)
@@ -230,8 +214,8 @@ class _Parser:
         self._refuse_redundant()
 
     def _refuse_redundant(self) -> None:
-        # DynamoDB sees them before what is wrong further on, but those inside of a call, or around what is compared,
-        # only when it has read that.
+        # DynamoDB reports them before later faults, but those inside of a call, or around a compared operand, only
+        # after reading that.
         if self._redundant and not self._deferring:
             raise InvalidExpression("The expression has redundant parentheses;")
 

@@ -8,7 +8,7 @@ from functools import lru_cache, wraps
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
-from jobtable.embedded.values import MAX_NAME_BYTES, measure_deep_value, measure_value
+from jobtable.embedded.values import MAX_NAME_BYTES, measure_value
 from jobtable.embedded.wordings import MAP_OF_NAMES, MAP_OF_VALUES, STRING, TooDeep, ValueRefused, wrong_json_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
@@ -129,7 +129,7 @@ def _names_key(names: Any) -> Names:
         check = _check_known_names if is_short(entries) else _check_names
         check(entries)
     except TypeError:
-        # What has no length, or cannot be a key of the cache, cannot be a name either.
+        # Values without a length, or that cannot be keys of the cache, are not names either.
         _check_names(entries)
     return entries
 
@@ -185,7 +185,7 @@ def _deep_value(key: str, value: Any, fault: RequestRefused, by_older_reader: bo
     """Return a value that only the older reader accepts as deep as it is, and its bytes; else raise its fault."""
     if by_older_reader and isinstance(fault, TooDeep):
         try:
-            return measure_deep_value(value)
+            return measure_value(value, may_be_deeper=True)
         except RequestRefused as deeper:
             fault = deeper
     if fault.code != RequestRefused.code:

@@ -40,7 +40,7 @@ def written(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Ite
                 _own_container(new, path)[path[-1]] = value
     for path, value in sorted(appended, key=lambda write: write[0]):
         _own_container(new, path).append(value)
-    # From the back, so that what is still to be removed keeps its place.
+    # From the end, so that remaining indexes stay valid.
     for path in sorted(removed, reverse=True):
         if value_at(item, path) is not None:
             del _own_container(new, path)[path[-1]]

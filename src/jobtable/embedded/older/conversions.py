@@ -13,7 +13,7 @@ from jobtable.embedded.expressions.key_conditions import KeyCondition, OneKey, m
 from jobtable.embedded.expressions.paths import Computed, Values
 from jobtable.embedded.expressions.updates import NO_COST, Step, UpdateProgram
 from jobtable.embedded.table_schema import KeyAttribute
-from jobtable.embedded.values import MAX_NAME_BYTES, compare, validate_deep_value, validate_value
+from jobtable.embedded.values import MAX_NAME_BYTES, compare, validate_value
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item, Request
@@ -44,8 +44,7 @@ class Comparison(NamedTuple):
     @classmethod
     def of(cls, attribute: str, operator: str, values: list[Any] | None, *, may_be_deeper: bool = False) -> Comparison:
         """Return the comparison, or raise RequestRefused. `may_be_deeper`: its values may have one more level."""
-        validate = validate_deep_value if may_be_deeper else validate_value
-        valid = tuple(validate(value) for value in values or ())
+        valid = tuple(validate_value(value, may_be_deeper=may_be_deeper) for value in values or ())
         if not _is_right_number(operator, len(valid)):
             raise RequestRefused(f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator")
         types = [next(iter(value)) for value in valid]

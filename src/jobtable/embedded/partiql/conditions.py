@@ -282,7 +282,7 @@ def _spread(tree: ConditionNode, terms: Terms, partition: str, sorts: set[str]) 
             Branch(a.partitions + b.partitions, a.sorts + b.sorts, a.filters + b.filters)
             for a, b in product(left, right)
         ]
-    # An OR of conditions on other attributes is a filter, and no alternatives.
+    # An OR of conditions on other attributes is a filter, not alternatives.
     is_filter = not any(branch.partitions or branch.sorts for branch in left + right)
     return [Branch(filters=(tree,))] if is_filter else left + right
 

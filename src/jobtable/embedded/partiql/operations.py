@@ -219,7 +219,7 @@ def _given_or_fault(number: int, body: Request) -> Given | RequestError:
         return given(number, body, parameters_of(body))
     except RequestRefused as fault:
         if fault.code != RequestRefused.code:
-            raise  # A value of another JSON type: the request as a whole cannot be read.
+            raise  # A value of another JSON type: the whole request is unreadable.
         return fault
 
 

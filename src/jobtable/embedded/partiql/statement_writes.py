@@ -56,7 +56,7 @@ _SETS = frozenset({"SS", "NS", "BS"})
 
 def update_program(changes: tuple[Assignment | Removal, ...], terms: Terms) -> tuple[UpdateProgram, Update]:
     """Return the update that the changes make, or raise RequestRefused."""
-    # Here DynamoDB goes through the changes from the first to the last, in UpdateExpression the other way round.
+    # Here DynamoDB reads the changes from first to last, in UpdateExpression from last to first.
     node = UpdateNode(tuple(_action(change, terms) for change in changes)[::-1], None)
     try:
         checks.check_update(node)

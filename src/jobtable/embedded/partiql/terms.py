@@ -15,8 +15,8 @@ from jobtable.embedded.values import (
     BECOMES_TOO_DEEP,
     MAX_CONTAINER_DEPTH,
     container_depth,
-    measure_deep_value,
-    validate_deep_value,
+    measure_value,
+    validate_value,
 )
 from jobtable.embedded.wordings import INVALID, ValueRefused
 from jobtable.errors import RequestRefused
@@ -29,7 +29,7 @@ _NEGATIVE_ZERO = "Negative zero decimal is not supported"
 
 def parameters_of(request: Request) -> list[AttributeValue]:
     """Return the valid parameters of a statement, which are checked before its text, or raise RequestRefused."""
-    return [validate_deep_value(one) for one in request.get("Parameters") or ()]
+    return [validate_value(one, may_be_deeper=True) for one in request.get("Parameters") or ()]
 
 
 class Terms:
@@ -61,7 +61,7 @@ class Terms:
 
     def operand(self, node: Node) -> ValueOperand:
         """Return a value as an operand, or raise RequestRefused if the node is not a value."""
-        value, size = measure_deep_value(self.value(node))
+        value, size = measure_value(self.value(node), may_be_deeper=True)
         self.values_size += size
         name = f":{len(self.values)}"
         self.values[name] = value
@@ -81,7 +81,7 @@ class Terms:
         if isinstance(node, Parameter):
             return self._parameters[node.number]
         value = _written(node, "root")
-        # An empty list or map that is too deep: there is nothing in it that could be told of.
+        # An empty list or map that is too deep: it has no content to report.
         if container_depth(value) > MAX_CONTAINER_DEPTH:
             raise RequestRefused(BECOMES_TOO_DEEP)
         return value
@@ -131,7 +131,7 @@ def _named(node: TupleOf, key: str, *, is_item: bool = False) -> dict[str, Node]
         if not text:
             raise RequestRefused("Path component cannot be an empty string")
         if text in found:
-            # Of an item the name has the place, of a value inside of it the whole.
+            # The fault of an item is placed at the name, that of a value inside of it at the whole value.
             place = name.place if is_item else node.place
             raise RequestRefused(f"Duplicate keys in tuple. Key: {text} under {key} at {place}")
         found[text] = value

@@ -149,7 +149,7 @@ class HttpConnection:
         encoding = headers.get("transfer-encoding")
         length_text = headers.get("content-length")
         if encoding is not None and (encoding.lower() != "chunked" or length_text is not None):
-            raise HttpError(501, "NotImplemented", f"Transfer-Encoding {encoding!r} is not understood here")
+            raise HttpError(501, "NotImplemented", f"Transfer-Encoding {encoding!r} is not supported")
         if encoding is None and length_text is None:
             return b""
         if headers.get("expect", "").lower() == "100-continue" and not self._buffer:
@@ -230,14 +230,14 @@ def _parse_head(head: str) -> tuple[str, str, str, dict[str, str]]:
     head = head.lstrip("\r\n")
     first, *lines = head.split("\r\n")
     if not len(lines) == head.count("\r") == head.count("\n"):
-        # What stands before this server may take half of a line's end for a whole one, and see other headers.
+        # A proxy may read half a line end as a whole one, and see other headers.
         raise HttpError(400, "InvalidRequest", "A line of the headers ends with CR or LF alone")
     parts = first.split(" ")
     if len(parts) != 3 or not parts[2].startswith("HTTP/"):
         raise HttpError(400, "InvalidRequest", f"{first[:80]!r} is not an HTTP/1.1 request line")
     method, target, version = parts
     if version not in ("HTTP/1.1", "HTTP/1.0"):
-        raise HttpError(505, "InvalidRequest", f"{version} is not spoken here, HTTP/1.1 is")
+        raise HttpError(505, "InvalidRequest", f"{version} is not supported; use HTTP/1.1")
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
@@ -246,7 +246,7 @@ def _parse_head(head: str) -> tuple[str, str, str, dict[str, str]]:
         name, value = name.lower(), value.strip(" \t")
         if name in headers:
             if name in ("content-length", "host", "authorization", "x-amz-target"):
-                raise HttpError(400, "InvalidRequest", f"The header {name} is there twice")
+                raise HttpError(400, "InvalidRequest", f"The header {name} occurs twice")
             value = f"{headers[name]},{value}"
         headers[name] = value
     return method, target, version, headers

@@ -77,7 +77,7 @@ class Server:
             self._lock.notify_all()
         if already_stopping:
             return
-        with contextlib.suppress(OSError):  # A socket that never got to listen cannot be shut down, and need not be.
+        with contextlib.suppress(OSError):  # A socket that never listened cannot be shut down.
             self._listening.shutdown(socket.SHUT_RDWR)
         if self._accepting.is_alive():
             self._accepting.join()
@@ -110,8 +110,8 @@ class Server:
             except OSError as error:
                 if self._is_stopping():
                     return
-                _log.warning("A connection could not be taken: %s", error)
-                time.sleep(0.05)  # No file descriptor is left, most likely: others have to end first.
+                _log.warning("Could not accept a connection: %s", error)
+                time.sleep(0.05)  # Most likely no file descriptor is left until others end.
                 continue
             self._take(client)
 
@@ -128,7 +128,7 @@ class Server:
             return
         try:
             thread.start()
-        except RuntimeError as error:  # The system gives no more threads.
+        except RuntimeError as error:  # The system has no more threads.
             self._forget(connection)
             _refuse(client, str(error))
 
@@ -148,7 +148,7 @@ class Server:
         silent = {each: since for each in self._connections if (since := each.silent_since) is not None}
         longest = min(silent, key=silent.__getitem__, default=None)
         if longest is not None and time.monotonic() - silent[longest] >= self._timeouts.spare:
-            longest.silent_since = None  # It is not cut twice until its thread has ended.
+            longest.silent_since = None  # It is not closed twice before its thread ends.
             longest.shut(socket.SHUT_RD)
 
     def _serve(self, connection: HttpConnection) -> None:

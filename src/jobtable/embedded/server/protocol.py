@@ -45,16 +45,16 @@ def unpacked_body(request: HttpRequest) -> bytes:
     if encoding == "identity":
         return request.body
     if encoding not in _UNPACKERS:
-        raise request_error("SerializationException", f"Content-Encoding {encoding!r} is not understood")
+        raise request_error("SerializationException", f"Content-Encoding {encoding!r} is not supported")
     try:
         body = _UNPACKERS[encoding](request.body)
     except EOFError:
         message = f"The request body ends before its {encoding} data does"
         raise request_error("SerializationException", message) from None
     except zlib.error:
-        raise request_error("SerializationException", f"The request body is not what {encoding} writes") from None
+        raise request_error("SerializationException", f"The request body is not valid {encoding} data") from None
     if len(body) > MAX_BODY_BYTES:
-        message = f"The request body exceeds {MAX_BODY_BYTES} bytes when it is unpacked"
+        message = f"The unpacked request body exceeds {MAX_BODY_BYTES} bytes"
         raise HttpError(413, "RequestEntityTooLargeException", message)
     return body
 
@@ -171,7 +171,7 @@ _STATUS_OF_CODE = {
     "ServiceUnavailable": 503,
     "ServiceUnavailableException": 503,
 }
-# These write the member with a capital letter; clients in strictly typed languages look for it there.
+# Their message member has a capital letter; clients in strictly typed languages look for it there.
 _CAPITAL_MESSAGE = frozenset(
     {
         "IdempotentParameterMismatchException",
@@ -208,7 +208,7 @@ class DynamoDbProtocol:
             operation, body = self._understand(request)
             content = self._backend.execute(operation, body)
             if operation == "DescribeEndpoints" and "host" in request.headers:
-                # Clients that ask for the endpoint go on there: it is where they are.
+                # Clients continue at the endpoint that they asked for: it is the one they use already.
                 content["Endpoints"][0]["Address"] = request.headers["host"]
             answer = b"" if operation in _SILENT_OPERATIONS else to_json(content)
             if len(answer) >= LEAST_PACKED_BYTES and "accept-encoding" in request.headers:
@@ -222,7 +222,7 @@ class DynamoDbProtocol:
             _log.error("%s", error)
             return _error_response(request_error("InternalServerError", str(error)))
         except Exception:
-            _log.exception("A request failed in a way that was not foreseen")
+            _log.exception("A request failed unexpectedly")
             return _error_response(request_error("InternalServerError", "The request failed inside the server."))
 
     def _understand(self, request: HttpRequest) -> tuple[str, Request]:
@@ -278,7 +278,7 @@ def _parsed_deep(body: bytes) -> Any:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _operation(target: str) -> str:
@@ -287,7 +287,7 @@ def _operation(target: str) -> str:
             operation = target[len(prefix) :]
             if (operation in _STREAM_OPERATIONS) == is_stream:
                 return operation
-    what = f"The operation {target!r} is not known" if target else "The header X-Amz-Target names no operation"
+    what = f"Unknown operation {target!r}" if target else "The header X-Amz-Target names no operation"
     raise request_error("UnknownOperationException", what)
 
 
@@ -296,7 +296,7 @@ def _error_response(error: RequestError) -> HttpResponse:
 
 
 def _envelope(status: int, code: str, message: str, details: dict[str, Any]) -> HttpResponse:
-    # A failed condition has the capital if it shows the item.
+    # A failed condition has a capital letter if it shows the item.
     member = "Message" if code in _CAPITAL_MESSAGE or "Item" in details else "message"
     content = {"__type": _NAMESPACES.get(code, _SERVICE_NAMESPACE) + code, member: message, **details}
     return _json_response(status, to_json(content))

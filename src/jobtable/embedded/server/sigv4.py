@@ -119,7 +119,7 @@ def _require_parts(parameters: Mapping[str, str], date_text: str, authorization:
     if not date_text:
         missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
     if missing:
-        # The signature itself is left out, so that a log of this message cannot be replayed.
+        # Without the signature, a log of this message cannot be replayed.
         raise _incomplete(f"{missing}Authorization={authorization.partition('Signature=')[0]}")
 
 

@@ -30,7 +30,7 @@ class Record(BaseModel):
         except ValidationError as error:
             unknown = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors())
             raise StorageError(
-                f"the file describes a table in a way that this version of Jobtable does not understand ({unknown}): "
+                f"the file describes a table with fields unknown to this version of Jobtable ({unknown}); "
                 "upgrade Jobtable"
             ) from error
 
@@ -192,7 +192,7 @@ class Cache:
         except KeyError:
             record = read_record(connection, name)
             if record is None or record.is_creating:
-                return None  # which is not kept: there is no end of names that requests may have
+                return None  # not cached: requests may have any number of names
             schema = self.tables[name] = record.table_schema()
             return schema
 

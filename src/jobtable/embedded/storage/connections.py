@@ -13,22 +13,16 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from jobtable.errors import StorageError
 
+if TYPE_CHECKING:
+    from jobtable.embedded.storage.database import Storage
 
-class Forkable(Protocol):
-    """An object that must be idle while its process forks."""
-
-    def before_fork(self) -> None: ...
-    def after_fork_in_parent(self) -> None: ...
-    def after_fork_in_child(self) -> None: ...
-
-
-_registered: weakref.WeakSet[Forkable] = weakref.WeakSet()
-_paused: list[Forkable] = []
+_registered: weakref.WeakSet[Storage] = weakref.WeakSet()
+_paused: list[Storage] = []
 _lock = threading.RLock()
 """Held while a thread forks, and while one opens a storage: until that is registered, nobody would pause it."""
 
@@ -38,13 +32,13 @@ def held_back() -> AbstractContextManager[object]:
     return _lock
 
 
-def register(storage: Forkable) -> None:
+def register(storage: Storage) -> None:
     """Call the storage around every later fork, as long as it is in use."""
     with _lock:
         _registered.add(storage)
 
 
-def unregister(storage: Forkable) -> None:
+def unregister(storage: Storage) -> None:
     """Forget a closed storage."""
     with _lock:
         _registered.discard(storage)
@@ -82,10 +76,10 @@ class Connections:
     def __init__(self, path: str, connect: Callable[[], sqlite3.Connection]) -> None:
         self._path = path
         self._connect = connect
-        # Taking and giving are one atomic operation on the deque each; the lock is only for opening and closing.
+        # Taking and giving are single atomic operations on the deque; the lock is only for opening and closing.
         self._idle: deque[sqlite3.Connection] = deque()
         self._lock = threading.Lock()
-        # Weak, because an interrupt may come before a connection is given back: then it is gone when nobody has it.
+        # Weak, because an interrupt may come before a connection is given back: then it goes when unreferenced.
         self._open: set[ref[sqlite3.Connection]] = set()
         self._refusal: str | None = None
 
@@ -102,7 +96,7 @@ class Connections:
             self.drop(connection)
             return
         self._idle.append(connection)
-        if self._refusal is not None:  # asked behind it: `close` may have looked at the idle ones just before
+        if self._refusal is not None:  # after the append: `close` may have looked at the idle ones just before
             self._close_idle()
 
     def drop(self, connection: sqlite3.Connection) -> None:
@@ -130,7 +124,7 @@ class Connections:
         """Start again in a forked process, which must not touch its parent's connections."""
         if self._living():
             self._refusal = (
-                f"{self._path} was being read when this process was forked, so it cannot be used here: fork when no"
+                f"{self._path} was being read when this process was forked, so it cannot be used here; fork when no"
                 " request is running, or start the process with 'spawn'"
             )
         self._lock = threading.Lock()

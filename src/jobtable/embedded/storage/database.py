@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.embedded.storage import connections, database_files, statements
+from jobtable.embedded.storage import connections as forks
+from jobtable.embedded.storage import database_files, statements
 from jobtable.embedded.storage.catalogue import Cache
 from jobtable.embedded.storage.connections import Connections
 from jobtable.embedded.storage.database_files import TemporaryFolder
@@ -47,25 +48,25 @@ class Storage:
         self._folder = TemporaryFolder() if path is None else None
         self._durability: database_files.Durability = "off" if path is None else durability
         self.path = os.path.join(self._folder.path, "memory.db") if self._folder else os.path.abspath(path or "")
-        with connections.held_back():
+        with forks.held_back():
             database_files.inspect(self.path)
             self._turn = self._open_turn()
             try:
                 with self._turn:
-                    # The number that is announced may be ahead of a file that came back from a copy, or from a power
-                    # cut: it would then stand for another change, when as many have come again.
+                    # The announced number may be ahead of a file restored from a copy, or after a power cut: after as
+                    # many new changes it would mean another one.
                     self._turn.announce(database_files.upgrade(self.path, self._durability))
             except StorageError:
                 self._turn.close()
                 raise
             self._cache = Cache(b"")
-            self._connections = Connections(self.path, self._connect_reader)
+            self.connections = Connections(self.path, self._connect_reader)
             self._writer = Writer(self, self._turn, self._connect_writer)
-            self._take, self._give = self._connections.take, self._connections.give
+            self._take, self._give = self.connections.take, self.connections.give
             self._upkeep = Upkeep(self, self._turn)
             self._refusal = f"{self.path} has been closed"
             self._is_closed = False
-            connections.register(self)
+            forks.register(self)
         self._upkeep.start_if_needed()
 
     def table(self, name: str) -> TableSchema | None:
@@ -92,7 +93,7 @@ class Storage:
                 statements.of_table(table.id).get, (position,)
             ).fetchone()
         except sqlite3.Error as error:
-            self._connections.drop(connection)
+            self.connections.drop(connection)
             raise self.explained(error) from error
         self._give(connection)
         return row
@@ -120,8 +121,8 @@ class Storage:
     def _release(self) -> None:
         self._upkeep.stop()
         self._writer.close(self._refusal)
-        self._connections.close(self._refusal)
-        connections.unregister(self)
+        self.connections.close(self._refusal)
+        forks.unregister(self)
         self._turn.close()
         if self._folder:
             self._folder.close()
@@ -144,7 +145,7 @@ class Storage:
         try:
             rows = connection.execute(sql, values).fetchall()
         except sqlite3.Error as error:
-            self._connections.drop(connection)
+            self.connections.drop(connection)
             raise self.explained(error) from error
         self._give(connection)
         return rows
@@ -155,22 +156,10 @@ class Storage:
         try:
             (version,) = connection.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
-            self._connections.drop(connection)
+            self.connections.drop(connection)
             raise self.explained(error) from error
         self._give(connection)
         return id(connection), version  # each connection counts for itself
-
-    def take(self) -> sqlite3.Connection:
-        """A connection for reading; give it back or drop it."""
-        return self._connections.take()
-
-    def give(self, connection: sqlite3.Connection) -> None:
-        """Give a connection back."""
-        self._connections.give(connection)
-
-    def drop(self, connection: sqlite3.Connection) -> None:
-        """Close a connection that failed."""
-        self._connections.drop(connection)
 
     def cache_for(self, version: int) -> Cache:
         """Return the schemas as of a version of the catalogue that a write transaction sees."""
@@ -189,25 +178,25 @@ class Storage:
         """Wait until no write is running, and close every idle connection."""
         self._writer.pause()
         deadline = time.monotonic() + _LONGEST_WAIT_BEFORE_FORK
-        while self._connections.pause() and time.monotonic() < deadline:
-            self._connections.resume()
+        while self.connections.pause() and time.monotonic() < deadline:
+            self.connections.resume()
             time.sleep(0.001)
 
     def after_fork_in_parent(self) -> None:
         """Continue."""
-        self._connections.resume()
+        self.connections.resume()
         self._writer.resume()
 
     def after_fork_in_child(self) -> None:
         """Start again with locks and connections of this process."""
-        # A copy of the parent's lock file would keep its lock alive when the parent is gone.
+        # A copy of the parent's lock file would keep its lock after the parent has ended.
         self._turn.close()
         self._turn = self._open_turn()
-        self._connections.restart_in_child()
+        self.connections.restart_in_child()
         self._writer.restart_in_child(self._turn)
         self._upkeep = Upkeep(self, self._turn)
         self._cache = Cache(b"")
-        if self._is_closed:  # by a thread that is not here to end that
+        if self._is_closed:  # by a thread that does not exist here
             self._release()
 
     def _connect_writer(self) -> sqlite3.Connection:
@@ -246,7 +235,7 @@ class Storage:
         cache = Cache(_IN_DOUBT)
         before, self._cache = self._cache, cache
         if before.version != _IN_DOUBT:
-            self._upkeep.start_if_needed()  # What is to be filled is written, and that ends the doubt.
+            self._upkeep.start_if_needed()  # The fillings write, and that ends the doubt.
         return cache
 
 
@@ -256,14 +245,14 @@ class Snapshot(View):
     __slots__ = ("_storage",)
 
     def __init__(self, storage: Storage, cache: Cache) -> None:
-        super().__init__(storage.take(), cache)
+        super().__init__(storage.connections.take(), cache)
         self._storage = storage
 
     def __enter__(self) -> Snapshot:
         try:
             self.connection.execute("BEGIN")
         except sqlite3.Error as error:
-            self._storage.drop(self.connection)
+            self._storage.connections.drop(self.connection)
             raise self._storage.explained(error) from error
         return self
 
@@ -273,7 +262,7 @@ class Snapshot(View):
         self.end_reads()
         if not isinstance(error, sqlite3.Error):
             self.connection.execute("COMMIT")
-            self._storage.give(self.connection)
+            self._storage.connections.give(self.connection)
             return
-        self._storage.drop(self.connection)
+        self._storage.connections.drop(self.connection)
         raise self._storage.explained(error) from error

@@ -113,9 +113,9 @@ def _connect(path: str, durability: Durability, busy_seconds: float) -> sqlite3.
 
 def inspect(path: str) -> None:
     """Create a missing file; StorageError if it is not a database, of another program, or of a newer version."""
-    # Before SQLite is asked, which would leave a journal beside a device.
+    # Checked before SQLite, which would leave a journal beside a device.
     if os.path.exists(path) and not os.path.isfile(path):
-        told = "a folder: name a file in it" if os.path.isdir(path) else "a device or a pipe: name a file"
+        told = "a folder; name a file in it" if os.path.isdir(path) else "a device or a pipe; name a file"
         raise StorageError(f"{path} cannot be used: it is {told}")
     _with_connection(path, "full", _inspect)
 
@@ -175,7 +175,7 @@ def _inspect(path: str, _: Durability, connection: sqlite3.Connection) -> None:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if tables and application_id != APPLICATION_ID:
-        raise StorageError(f"{path} is an SQLite database of another program: name another file")
+        raise StorageError(f"{path} is an SQLite database of another program; name another file")
     refuse_newer_file(path, connection)
 
 
@@ -184,7 +184,7 @@ def refuse_newer_file(path: str, connection: sqlite3.Connection) -> None:
     version = _format_of(connection)
     if version > FORMAT:
         raise StorageError(
-            f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}: "
+            f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}; "
             "upgrade Jobtable and start this program again, or open a copy made by this version"
         )
 
@@ -194,7 +194,7 @@ def _upgrade(path: str, durability: Durability, connection: sqlite3.Connection) 
     connection.execute("BEGIN IMMEDIATE")
     version = _format_of(connection)
     if version == 0 and durability != "off":
-        # Before the commit: whoever finds a database with a format may write to it, and be sure that it stays.
+        # Before the commit: another process that finds a database with a format relies on its durability.
         sync_folders_above(Path(path))
     for step in MIGRATIONS[version:]:
         step(connection)
@@ -202,7 +202,7 @@ def _upgrade(path: str, durability: Durability, connection: sqlite3.Connection) 
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (FORMAT,))
     if 0 < version < FORMAT:
-        # As a change of the catalogue, of which processes of the older version learn that have the file open.
+        # As a change of the catalogue, which processes of the older version notice that have the file open.
         connection.execute(f"PRAGMA user_version = {catalogue_version(connection) + 1}")
     connection.execute("COMMIT")
     return catalogue_version(connection)
@@ -282,8 +282,8 @@ class TemporaryFolder:
     def __init__(self) -> None:
         _remove_abandoned_once(tempfile.gettempdir())
         self.path = tempfile.mkdtemp(prefix=_PREFIX)
-        # Whoever can lock this file knows that the process which made the folder is gone. So it is locked before
-        # anybody can find it.
+        # A process that can lock this file knows that the folder's owner has ended. So it is locked before others
+        # can find it.
         new = os.path.join(self.path, f"{_OWNER}-new")
         owner = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(owner, fcntl.LOCK_EX)
@@ -303,10 +303,10 @@ def _remove(path: str, owner: int, maker: int) -> None:
 
 def _remove_abandoned(shared: str) -> None:
     for folder in Path(shared).glob(f"{_PREFIX}*"):
-        # Those that another process uses, or removes meanwhile, are none of our business.
+        # Skip those that another process uses, or removes meanwhile.
         with contextlib.suppress(OSError):
-            # Of another user's not even the file is opened: it may lead to one of our own databases, whose locks
-            # this process would lose when it closes it.
+            # Another user's file is not even opened: it may be a link to one of our own databases, whose locks this
+            # process would lose when it closes it.
             if folder.lstat().st_uid == os.geteuid():
                 with (folder / _OWNER).open("r+") as owner:
                     fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -41,7 +41,7 @@ def last_sequence(view: View, table_id: int) -> int:
 
 def exists(view: View, table_id: int) -> bool:
     """Whether the table has a journal."""
-    # Unlike sqlite_schema, this is not searched from its beginning, where there may be thousands of tables.
+    # Unlike sqlite_schema, this is not searched from its beginning; there may be thousands of tables.
     return view.connection.execute(f"PRAGMA table_info(journal_{table_id})").fetchone() is not None
 
 

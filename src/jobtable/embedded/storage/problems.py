@@ -8,14 +8,14 @@ import sqlite3
 from jobtable.errors import RequestError, StorageError, StorageLocked, TableNotFound, request_error
 
 _ADVICE_OF_SQLITE = {
-    "SQLITE_FULL": "the disk is full: free some space, then the same request works again",
-    "SQLITE_READONLY": "the file or its folder is not writable: give this user write access to both",
-    "SQLITE_CANTOPEN": "it cannot be opened: the folder must exist, and file and folder must be writable",
-    "SQLITE_NOTADB": "it is no Jobtable file, or it is damaged: name another file, or restore a backup",
-    "SQLITE_CORRUPT": "the file is damaged: restore a backup",
-    "SQLITE_BUSY": "another program keeps it locked: end that program, or wait",
-    "SQLITE_LOCKED": "another program keeps it locked: end that program, or wait",
-    "SQLITE_IOERR": "the disk reported an error: check the disk, then try again",
+    "SQLITE_FULL": "the disk is full; free some space, then repeat the request",
+    "SQLITE_READONLY": "the file or its folder is not writable; give this user write access to both",
+    "SQLITE_CANTOPEN": "it cannot be opened; the folder must exist, and file and folder must be writable",
+    "SQLITE_NOTADB": "it is not a Jobtable file, or it is damaged; name another file, or restore a backup",
+    "SQLITE_CORRUPT": "the file is damaged; restore a backup",
+    "SQLITE_BUSY": "another program has locked it; end that program, or wait",
+    "SQLITE_LOCKED": "another program has locked it; end that program, or wait",
+    "SQLITE_IOERR": "the disk reported an error; check the disk, then try again",
     "SQLITE_NOMEM": "there is not enough memory",
 }
 _ADVICE_OF_SYSTEM = {
@@ -26,7 +26,7 @@ _ADVICE_OF_SYSTEM = {
     errno.EACCES: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
     errno.EPERM: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
     errno.EROFS: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
-    errno.ESTALE: "it was deleted, moved or replaced while it was in use: put it back, or start this program again",
+    errno.ESTALE: "it was deleted, moved or replaced while in use; put it back, or restart this program",
 }
 
 Failure = sqlite3.Error | OSError
@@ -62,7 +62,7 @@ def table_not_found() -> RequestError:
 
 def _advice(error: Failure) -> str:
     if isinstance(error, OSError):
-        return _ADVICE_OF_SYSTEM.get(error.errno or 0, "the operating system refused it")
+        return _ADVICE_OF_SYSTEM.get(error.errno or 0, "the operating system refused access")
     return _ADVICE_OF_SQLITE.get(_primary_name(error), "SQLite refused it")
 
 

@@ -48,7 +48,7 @@ class ExpiryStatements:
     due: str
 
 
-# The caches are larger than the number of tables that one process works with at a time; a miss only costs time.
+# The caches are larger than the number of tables that one process uses at a time; a miss only costs time.
 @lru_cache(maxsize=4096)
 def of_table(table_id: int) -> TableStatements:
     name = f"items_{table_id}"

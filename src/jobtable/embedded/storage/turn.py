@@ -137,7 +137,7 @@ class Turn:
             elif time.monotonic() > deadline:
                 return
             else:
-                # Behind long transactions, many who look often would take the processor from the one who works.
+                # During long transactions, frequent polling would take the processor from the writer.
                 pause = min(pause * 2, _LONGEST_POLL_SECONDS)
 
     @contextlib.contextmanager
@@ -153,5 +153,5 @@ class Turn:
         return number
 
     def _write(self, place: int, number: int) -> None:
-        # Written, not stored through the map: on a full disk a store would end the process.
+        # Written, not stored through the map: on a full disk a store would kill the process.
         os.pwrite(self._file, _NUMBER.pack(number), place)

@@ -7,9 +7,8 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from jobtable.embedded.storage import journal, statements
 from jobtable.embedded.storage.catalogue import TableRecord, read_record_of_id
@@ -18,7 +17,8 @@ from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.views import Transaction, View
 from jobtable.errors import RequestError, StorageError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from jobtable.embedded.storage.database import Storage
 
 _SECONDS_BETWEEN_ROUNDS = 15.0
 _EXPIRED_AT_ONCE = 50
@@ -32,38 +32,29 @@ _BEING_RESTORED = "SELECT id FROM restores"
 _BEING_FILLED = "SELECT id FROM fillings WHERE table_name NOT IN (SELECT table_name FROM restores)"
 _UNFINISHED = "SELECT id FROM fillings UNION ALL SELECT id FROM restores"
 _HAS_EXPIRY_OR_JOURNAL = "SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1"
-# Items of deleted tables and entries of deleted indexes: the counters do not know their ids any more.
+# Items of deleted tables and entries of deleted indexes: their ids are no longer in the counters.
 _ABANDONED = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name GLOB 'items_*' OR name GLOB 'index_*')"
     " AND CAST(substr(name, length('items_') + 1) AS INTEGER) NOT IN (SELECT id FROM counters)"
 )
 _EXPIRING_BACKUPS = "SELECT id FROM backups WHERE expires IS NOT NULL"
 _EXPIRED_BACKUPS = "SELECT id FROM backups WHERE expires <= ?"
-# By the number in the name, which leads to the row; to compare names would look at every table for every one of them.
+# Joined by the number in the name, which leads to the row; comparing names would scan all tables for each.
 _TABLES_WITH_EXPIRY = (
     "SELECT t.name FROM sqlite_schema s JOIN tables t ON t.id = CAST(substr(s.name, length('expiry_') + 1) AS INTEGER)"
     " WHERE s.type = 'table' AND s.name GLOB 'expiry_*'"
 )
-# Also of tables that have been deleted, which have no record: their streams can be read for another day.
+# Also those of deleted tables, which have no record: their streams stay readable for another day.
 _JOURNALS = (
     "SELECT j.id, t.record FROM (SELECT CAST(substr(name, length('journal_') + 1) AS INTEGER) AS id FROM sqlite_schema"
     " WHERE type = 'table' AND name GLOB 'journal_*') j LEFT JOIN tables t ON t.id = j.id"
 )
 
 
-class Upkeepable(Protocol):
-    """The part of a storage that the upkeep uses."""
-
-    def now(self) -> float: ...
-    def write(self, action: Callable[[Transaction], T], /) -> T: ...
-    def query(self, sql: str, values: tuple[object, ...] = (), /) -> list[tuple[Any, ...]]: ...
-    def read(self) -> AbstractContextManager[View]: ...
-
-
 class Upkeep:
     """A thread that runs while there is work. One process does it at a time, except for its own fillings."""
 
-    def __init__(self, storage: Upkeepable, turn: Turn) -> None:
+    def __init__(self, storage: Storage, turn: Turn) -> None:
         self._storage = storage
         self._turn = turn
         self._stop = threading.Event()
@@ -92,11 +83,11 @@ class Upkeep:
                 self._start()
 
     def _start(self) -> None:
-        # The thread has no more than a weak reference while it waits: a storage that nobody has any more goes, with its
-        # files, also where nobody has closed it.
+        # The waiting thread has only a weak reference: an unreferenced storage goes with its files, even if nobody has
+        # closed it.
         rounds = (weakref.ref(self), self._is_called)
         thread = threading.Thread(target=_run, args=rounds, name="jobtable-upkeep", daemon=True)
-        # There are too many, or the program ends: whoever sees the next change of the catalogue tries again.
+        # There are too many threads, or the program ends: the next change of the catalogue tries again.
         with contextlib.suppress(RuntimeError):
             thread.start()
             self._thread = thread
@@ -124,7 +115,7 @@ class Upkeep:
                 fill_up(self._storage, self._stop.is_set)
             return not self._has_ended()
         except (RequestError, StorageError):
-            # A full disk, say: whoever writes next is told; the next round tries again, or another process.
+            # For example a full disk: the next writer gets the error; the next round tries again, or another process.
             self._turn.leave_upkeep()
             return True
 
@@ -149,22 +140,20 @@ def _run(upkeep: weakref.ref[Upkeep], is_called: threading.Event) -> None:
         del owner
 
 
-def has_work(storage: Upkeepable) -> bool:
+def has_work(storage: Storage) -> bool:
     """Whether some table has a TTL attribute, a journal or something to fill in, or leftovers to remove."""
     work = (_HAS_EXPIRY_OR_JOURNAL, _ABANDONED, _UNFINISHED, _EXPIRING_BACKUPS)
     return any(storage.query(sql) for sql in work)
 
 
-def fill_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> None:
+def fill_up(storage: Storage, is_stopped: Callable[[], bool] = lambda: False) -> None:
     """Finish restores and fillings in small transactions."""
     for sql, do_some in ((_BEING_RESTORED, _restore_some), (_BEING_FILLED, fill_some)):
         for (id_,) in storage.query(sql):
-            has_more = True
-            while has_more and not is_stopped():
-                has_more = storage.write(partial(do_some, id_))
+            _repeat(storage, is_stopped, partial(do_some, id_))
 
 
-def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> int:
+def keep_up(storage: Storage, is_stopped: Callable[[], bool] = lambda: False) -> int:
     """Do all due work in small transactions; return the number of items that expired."""
     fill_up(storage, is_stopped)
     expired = 0
@@ -174,14 +163,16 @@ def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
     for (id_,) in storage.query(_EXPIRED_BACKUPS, (storage.now(),)):
         storage.write(partial(_remove_backup, id_))
     for (name,) in storage.query(_ABANDONED):
-        has_more = True
-        while has_more and not is_stopped():
-            has_more = storage.write(partial(_remove_some, name))
+        _repeat(storage, is_stopped, partial(_remove_some, name))
     for table_id in _journals_to_trim(storage, storage.now()):
-        has_more = True
-        while has_more and not is_stopped():
-            has_more = storage.write(partial(_trim_some, table_id, storage.now()))
+        _repeat(storage, is_stopped, partial(_trim_some, table_id, storage.now()))
     return expired
+
+
+def _repeat(storage: Storage, is_stopped: Callable[[], bool], do_some: Callable[[Transaction], bool]) -> None:
+    has_more = True
+    while has_more and not is_stopped():
+        has_more = storage.write(do_some)
 
 
 def _expire_some(name: str, now: float, transaction: Transaction) -> int:
@@ -243,7 +234,7 @@ def _first_positions(connection: sqlite3.Connection, name: str) -> Iterator[tupl
             return
 
 
-def _journals_to_trim(storage: Upkeepable, now: float) -> list[int]:
+def _journals_to_trim(storage: Storage, now: float) -> list[int]:
     """Return the tables whose journals have changes that nobody needs any more.
 
     This only reads: the journals of thousands of deleted tables may wait for the end of their day, and each would take
@@ -262,7 +253,7 @@ def _is_to_be_trimmed(view: View, table_id: int, stored: bytes | None, are_over:
     since = _needed_since(record, not all(are_over), now)
     if since is None or any(are_over):
         return True
-    # That of a deleted table goes as a whole, with its last stream.
+    # The journal of a deleted table is removed as a whole, with its last stream.
     return record is not None and journal.has_older(view, table_id, since)
 
 

@@ -158,11 +158,11 @@ class Transaction(View):
     )
 
     def __init__(self, cursor: sqlite3.Cursor, cache: Cache, now: Callable[[], float]) -> None:
-        # What View's own would set: behind a wait for the disk, the call of it takes a microsecond.
+        # What View's own would set: after a wait for the disk, its call takes a microsecond.
         self.connection = cursor.connection
         self._cache = cache
         self.cursors = []
-        self._execute = cursor.execute  # for what gives no rows: a connection makes a cursor for each statement
+        self._execute = cursor.execute  # for statements without rows: a connection makes a cursor for each
         self._now = now
         self._microseconds = 0
         self._counts: defaultdict[int, list[int]] = defaultdict(_NO_CHANGE)
@@ -206,7 +206,7 @@ class Transaction(View):
     def together(self) -> Iterator[None]:
         """Store what is put and deleted in this block at its end, which is faster. None of it can be read before."""
         rows: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)
-        self.has_written = True  # from the beginning: what fails within has been counted
+        self.has_written = True  # from the beginning: a failure within must undo the counts
         self._rows = rows
         try:
             yield
@@ -339,7 +339,7 @@ class Transaction(View):
             self._write(sql.put, (after, position))
 
     def _journal(self, table: TableSchema, position: bytes, old: Sized, new: bytes | None, *, by_service: bool) -> None:
-        # One time for the whole commit: what was written together is restored together.
+        # One time for the whole commit, so that a restore never splits it.
         self._microseconds = self._microseconds or int(self._now() * 1_000_000)
         before = to_json(old.item) if old.body is None and old.item is not None else old.body
         row = (self._microseconds, position, before, new, by_service)

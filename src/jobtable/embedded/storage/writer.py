@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobtable.embedded.storage.catalogue import READ_VERSION, Cache
 from jobtable.embedded.storage.database_files import Whereabouts, when_unlocked
@@ -64,6 +64,9 @@ class WalBound:
         self._next_attempt = size + self._step if is_busy else self._largest
 
 
+if TYPE_CHECKING:
+    from jobtable.embedded.storage.database import Storage
+
 T = TypeVar("T")
 
 _BEGIN = "BEGIN IMMEDIATE"
@@ -72,16 +75,6 @@ _MOST_ACTIONS = 128
 _LONGEST_BATCH = 0.01  # seconds of work before the commit, so that other processes get their turn
 _SECONDS_BETWEEN_PURGES = 10.0
 _LONGEST_WITHOUT_WORD = 1.0
-
-
-class Home(Protocol):
-    """The part of a storage that its writer uses."""
-
-    path: str
-
-    def cache_for(self, version: int) -> Cache: ...
-    def catalogue_changed(self, version: int) -> None: ...
-    def now(self) -> float: ...
 
 
 class _Call:
@@ -106,7 +99,7 @@ class _Call:
 class Writer:
     """Runs actions in transactions; `run` returns when the action's changes are durable."""
 
-    def __init__(self, home: Home, turn: Turn, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, home: Storage, turn: Turn, connect: Callable[[], sqlite3.Connection]) -> None:
         self._home = home
         self._turn = turn
         self._connect = connect
@@ -124,8 +117,8 @@ class Writer:
         """Run an action atomically, together with those of other threads, and return its result."""
         call = _Call()
         call.action = action
-        # A signal may raise KeyboardInterrupt, or something else, between any two steps. So whoever leads holds a lock
-        # in `with`, which ends whatever happens. Word may get lost: then who waits for it asks for the lock.
+        # A signal may raise KeyboardInterrupt, or something else, between any two steps. So the leader holds a lock in
+        # `with`, which always ends. A signal to a waiting caller may get lost: then that one asks for the lock.
         try:
             if self._is_passed_on or self._leading.locked():
                 self._wait(call)
@@ -178,7 +171,7 @@ class Writer:
         call.word = word = threading.Lock()
         word.acquire()
         self._waiting.append(call)
-        # Where nobody leads, or was told to, the last leader may have looked for others before this one came.
+        # Without a leader, the last one may have looked for others before this one came.
         if self._is_passed_on or self._leading.locked():
             word.acquire(timeout=_LONGEST_WITHOUT_WORD)
 
@@ -186,7 +179,7 @@ class Writer:
         """Whether a call that has waited is still to be done, now that its caller leads."""
         self._withdraw(call)
         if call.is_done:
-            return False  # Another leader has been faster.
+            return False  # Another leader was faster.
         if call.is_taken:
             call.error = _interrupted()
             return False
@@ -200,9 +193,9 @@ class Writer:
     def _wake_next(self) -> None:
         """Make the next waiting caller the leader. It waits until then, so another leader may still take it along."""
         if not self._waiting:
-            self._is_passed_on = False  # It may say so of one who did not wait any more when it was told.
+            self._is_passed_on = False  # It may be about a caller who had stopped waiting.
             return
-        with contextlib.suppress(IndexError):  # the last one has left just now
+        with contextlib.suppress(IndexError):  # the last one has just left
             call = self._waiting[0]
             self._is_passed_on = True
             call.tell()
@@ -220,7 +213,7 @@ class Writer:
         except (sqlite3.Error, OSError) as error:
             self._drop_connection()
             if is_locked(error):
-                # They have waited as long. Each for itself, the last of many would wait for minutes.
+                # They have waited as long. One after the other, the last of many would wait for minutes.
                 taken += self._take_all(behind)
             for one in taken:
                 one.error = unavailable(self._home.path, error)
@@ -264,7 +257,7 @@ class Writer:
             self._commit_catalogue(cursor, version + 1)
         else:
             execute("COMMIT")
-        # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
+        # The write is durable now, and its callers learn that whatever happens here.
         if now >= self._wal.next_look:
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._wal.restart_if_long(cursor.connection, now)
@@ -276,7 +269,7 @@ class Writer:
         They are then done again without it. A savepoint for each action would undo less, but nearly all failing actions
         fail before they write, and the others would pay for it.
         """
-        for call in taken:  # to which those who wait are added meanwhile
+        for call in taken:  # to which waiting calls are added meanwhile
             if call.error is None:
                 transaction.has_written = False
                 try:
@@ -286,8 +279,7 @@ class Writer:
                     if transaction.has_written:
                         return False
                 finally:
-                    # Also after an error: its traceback keeps what was read from, and that the lock, even of a closed
-                    # connection.
+                    # Also after an error: its traceback keeps the cursors, and they the lock of the connection.
                     if transaction.cursors:
                         transaction.end_reads()
                 if transaction.catalogue_changed:
@@ -303,7 +295,7 @@ class Writer:
         cursor.execute(f"PRAGMA user_version = {version}")
         self._turn.announce_change()
         cursor.execute("COMMIT")
-        with contextlib.suppress(OSError):  # The readers look into the file until the next writer announces it.
+        with contextlib.suppress(OSError):  # Readers look into the file until the next writer announces it.
             self._home.catalogue_changed(version)
 
     def _take_all(self, calls: Sequence[_Call]) -> Iterator[_Call]:

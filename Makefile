@@ -64,7 +64,7 @@ reference: $(VENV)/.developing
 pictures: $(VENV)/.developing
 	$(BIN)/python -m tests.web.pictures
 
-# The documents as a site in ./site: any page that is missing or link that leads nowhere is an error.
+# The documents as a site in ./site; a missing page or a broken link is an error.
 .PHONY: docs docs-serve
 DOCS := .venv-docs
 export NO_MKDOCS_2_WARNING := 1
@@ -100,4 +100,4 @@ faults: $(VENV)/.developing
 	$(BIN)/python -m faults $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-* site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

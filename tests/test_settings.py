@@ -78,14 +78,14 @@ def test_variables_are_read_as_what_they_stand_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("slotss = 2", "there is no setting 'slotss'; there are store, objects"),
-        ('slots = "2"', "jobtable.toml, slots: '2' cannot be used: input should be a valid integer"),
-        ("slots = 0", "slots: 0 cannot be used"),
-        ("queues = []", "queues: () cannot be used: write one name at least"),
-        ('queues = "gpu"', 'queues: \'gpu\' cannot be used: write a list of names, as in ["gpu", "default"]'),
-        ("store = 3", "store: 3 cannot be used"),
-        ("[store]\nurl = 1", "store: {'url': 1} cannot be used"),
-        ("store =", "is no TOML"),
+        ("slotss = 2", "unknown setting 'slotss'; settings are store, objects"),
+        ('slots = "2"', "jobtable.toml, slots: invalid value '2': input should be a valid integer"),
+        ("slots = 0", "slots: invalid value 0"),
+        ("queues = []", "queues: invalid value (): write at least one name"),
+        ('queues = "gpu"', 'queues: invalid value \'gpu\': write a list of names, as in ["gpu", "default"]'),
+        ("store = 3", "store: invalid value 3"),
+        ("[store]\nurl = 1", "store: invalid value {'url': 1}"),
+        ("store =", "is not valid TOML"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told_in_one_line(file: Path, content: str, said: str) -> None:
@@ -100,12 +100,16 @@ def test_what_is_wrong_in_the_file_is_told_in_one_line(file: Path, content: str,
 @pytest.mark.parametrize(
     ("environment", "flags", "said"),
     [
-        ({"JOBTABLE_PORT": "http"}, {}, "JOBTABLE_PORT: 'http' cannot be used: input should be a valid integer"),
-        ({"JOBTABLE_PORT": "65536"}, {}, "JOBTABLE_PORT: '65536' cannot be used"),
-        ({"JOBTABLE_QUEUES": "a,,b"}, {}, "JOBTABLE_QUEUES: ('a', '', 'b') cannot be used: a name has one character"),
-        ({}, {"queues": ("",)}, "--queue: ('',) cannot be used: a name has one character at least"),
+        ({"JOBTABLE_PORT": "http"}, {}, "JOBTABLE_PORT: invalid value 'http': input should be a valid integer"),
+        ({"JOBTABLE_PORT": "65536"}, {}, "JOBTABLE_PORT: invalid value '65536'"),
+        (
+            {"JOBTABLE_QUEUES": "a,,b"},
+            {},
+            "JOBTABLE_QUEUES: invalid value ('a', '', 'b'): a name must have at least one",
+        ),
+        ({}, {"queues": ("",)}, "--queue: invalid value ('',): a name must have at least one character"),
         ({"JOBTABLE_CONFIG": "missing.toml"}, {}, "cannot read missing.toml: No such file or directory"),
-        ({}, {"lease_seconds": 0.1}, "--lease-seconds: 0.1 cannot be used"),
+        ({}, {"lease_seconds": 0.1}, "--lease-seconds: invalid value 0.1"),
     ],
 )
 def test_what_is_wrong_elsewhere_is_told_in_one_line(

@@ -1,4 +1,4 @@
-"""The settings: from flags, environment variables and a file, each checked, each knowing where it comes from."""
+"""Settings from options, environment variables and a file, each checked and with its source."""
 
 from __future__ import annotations
 
@@ -18,87 +18,87 @@ FILE_NAME = "jobtable.toml"
 FILE_VARIABLE = "JOBTABLE_CONFIG"
 DEFAULT_STORE = "file:.jobtable/jobtable.db"
 _OPTION_OF = {"queues": "--queue"}
-"""The options of commands that are called otherwise than their settings."""
-_WORDS_OF_PROBLEM = {
+"""Options whose names differ from their settings."""
+_PROBLEMS = {
     "tuple_type": 'write a list of names, as in ["gpu", "default"]',
-    "too_short": "write one name at least",
-    "string_too_short": "a name has one character at least",
+    "too_short": "write at least one name",
+    "string_too_short": "a name must have at least one character",
 }
-"""By pydantic's name of a problem, what is told where its own words are those of Python."""
+"""Messages for problems that pydantic explains in Python's terms."""
 _Name: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 class Settings(BaseModel):
-    """What a command, a worker or a server is told. The same names in the file, and as JOBTABLE_NAME outside it."""
+    """Settings of a command, a worker or a server; in the environment, a setting is called JOBTABLE_NAME."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    store: Annotated[str, Field(description="Where the tables are: a store's URL.")] = DEFAULT_STORE
+    store: Annotated[str, Field(description="URL of the store with the tables.")] = DEFAULT_STORE
     objects: Annotated[
         str | None,
-        Field(description="Where the objects are: an object store's URL. Not set: beside the store's file."),
+        Field(description="URL of the object store; by default next to the store's file."),
     ] = None
-    server: Annotated[
-        str | None, Field(description="A server's address: commands work through it instead of on a store.")
-    ] = None
-    token: Annotated[str | None, Field(description="The token by which that server knows its caller.")] = None
-    user: Annotated[_Name, Field(description="In whose name jobs are submitted and changed.")] = "local"
-    host: Annotated[_Name, Field(description="The address that the server listens on.")] = "127.0.0.1"
+    server: Annotated[str | None, Field(description="Address of a server; commands use it instead of a store.")] = None
+    token: Annotated[str | None, Field(description="Token for that server.")] = None
+    user: Annotated[_Name, Field(description="User recorded as the owner of jobs and changes.")] = "local"
+    host: Annotated[_Name, Field(description="Address that the server listens on.")] = "127.0.0.1"
     host_names: Annotated[
         tuple[_Name, ...],
-        Field(description="Other names by which browsers may reach the server; commas separate them in a variable."),
+        Field(description="Other host names of the server; separated by commas in a variable."),
     ] = ()
     port: Annotated[
-        int, Field(ge=0, le=65535, description="The port that the server listens on; 0 takes a free one.")
+        int, Field(ge=0, le=65535, description="Port that the server listens on; 0 selects a free one.")
     ] = 8765
     require_token: Annotated[
-        bool, Field(description="Demand a token on loopback as well. On any other address one is always demanded.")
+        bool, Field(description="Require a token on loopback too; other addresses always require one.")
     ] = False
     requests_per_minute: Annotated[
-        int, Field(ge=1, description="How many requests a minute the server answers to one token or address.")
+        int, Field(ge=1, description="Maximum number of requests per minute of one token or address.")
     ] = 1200
-    most_request_bytes: Annotated[int, Field(ge=1024, description="The largest request that the server takes.")] = (
-        10_000_000
-    )
+    most_request_bytes: Annotated[int, Field(ge=1024, description="Maximum size of a request in bytes.")] = 10_000_000
     most_upload_bytes: Annotated[
         int,
-        Field(ge=1024, description="The largest file that the server takes: a checkpoint, an artifact, an export."),
+        Field(ge=1024, description="Maximum size of a file in bytes: a checkpoint, an artifact, an export."),
     ] = 10_000_000_000
     queues: Annotated[
         tuple[_Name, ...],
-        Field(min_length=1, description="The queues that a worker serves; commas separate them in a variable."),
+        Field(min_length=1, description="Queues that a worker serves; separated by commas in a variable."),
     ] = ("default",)
-    slots: Annotated[int, Field(ge=1, le=1000, description="How many jobs a worker runs at once.")] = 1
+    slots: Annotated[int, Field(ge=1, le=1000, description="Number of jobs that a worker runs at once.")] = 1
     lease_seconds: Annotated[
         float,
-        Field(ge=1, le=3600, description="After how many silent seconds a worker counts as dead, and its jobs go on."),
+        Field(
+            ge=1,
+            le=3600,
+            description="Silent seconds after which a worker counts as dead and others take over its jobs.",
+        ),
     ] = 30.0
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """The settings in force, and where each value comes from."""
+    """The settings, and the source of each value."""
 
     settings: Settings
     sources: Mapping[str, str]
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return f"JOBTABLE_{name.upper()}"
 
 
 def without_secret(url: str) -> str:
-    """A URL as it may be shown: what is printed is copied into tickets."""
+    """Return a URL without its secret, because users paste output into tickets."""
     return re.sub(r"(://[^:/@?]*):[^?]*@", r"\1:***@", url)
 
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Resolved:
-    """The settings by precedence: flags that are not None, environment variables, the file, defaults.
+    """Return the settings by precedence: flags that are not None, environment variables, the file, defaults.
 
     The file is `jobtable.toml` in the folder, or the one that JOBTABLE_CONFIG names. An empty variable counts as not
-    set. What cannot be used is a SettingsError that says where it stands. A store in a file that is named nearer than
-    the objects has its objects beside it: those of another store would be changed and deleted with its jobs.
+    set. An invalid value raises SettingsError with its source. If a store in a file comes from a later source than the
+    objects, its objects are next to it: its jobs would change and delete the objects of another store.
     """
     values: dict[str, Any] = {}
     sources = dict.fromkeys(Settings.model_fields, "default")
@@ -117,7 +117,7 @@ class _Given(NamedTuple):
 
 
 def _has_other_objects(store_url: str, before: str | None) -> bool:
-    """Whether objects that were named with the store before are not meant for this one."""
+    """Return whether objects named for an earlier store do not belong to this one."""
     return store_url != before and store_url.startswith(("file:", "memory:"))
 
 
@@ -126,7 +126,7 @@ def _of_file(environment: Mapping[str, str], folder: Path) -> dict[str, _Given]:
     found: dict[str, _Given] = {}
     for name, value in _read(file).items() if file else ():
         if name not in Settings.model_fields:
-            raise SettingsError(f"{file}: there is no setting {name!r}; there are {', '.join(Settings.model_fields)}")
+            raise SettingsError(f"{file}: unknown setting {name!r}; settings are {', '.join(Settings.model_fields)}")
         found[name] = _Given(_checked(name, value, f"{file}, {name}", strict=True), str(file))
     return found
 
@@ -147,7 +147,7 @@ def _file(environment: Mapping[str, str], folder: Path) -> Path | None:
     if named:
         return Path(named)
     usual = folder / FILE_NAME
-    return usual if os.path.lexists(usual) else None  # a folder, or a link to nowhere, is told when it is read
+    return usual if os.path.lexists(usual) else None  # reading a folder or a broken link raises
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"cannot read {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} is no TOML: {error}") from error
+        raise SettingsError(f"{file} is not valid TOML: {error}") from error
 
 
 def _from_text(name: str, text: str) -> Any:
@@ -166,12 +166,12 @@ def _from_text(name: str, text: str) -> Any:
 
 
 def _checked(name: str, value: Any, place: str, *, strict: bool = False) -> Any:
-    """The value as the setting wants it. TOML knows types of its own, so a quoted number in the file is a mistake."""
+    """Return a valid value. TOML has types, so a quoted number in the file is an error."""
     if isinstance(value, list):
         value = tuple(value)
     try:
         return getattr(Settings.model_validate({name: value}, strict=strict), name)
     except ValidationError as error:
         problem = error.errors()[0]
-        told = _WORDS_OF_PROBLEM.get(problem["type"], problem["msg"].lower())
-        raise SettingsError(f"{place}: {value!r} cannot be used: {told}") from error
+        told = _PROBLEMS.get(problem["type"], problem["msg"].lower())
+        raise SettingsError(f"{place}: invalid value {value!r}: {told}") from error

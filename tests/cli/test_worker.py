@@ -152,4 +152,4 @@ def test_a_wrong_setting_is_told_before_anything_starts(cli: CommandLine) -> Non
     Path("jobtable.toml").write_text("slots = 0")
     refused = cli.run("worker", code=2)
     assert refused.stderr.startswith("Error: ")
-    assert "jobtable.toml, slots: 0 cannot be used" in refused.stderr
+    assert "jobtable.toml, slots: invalid value 0" in refused.stderr

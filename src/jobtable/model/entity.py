@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
-from pydantic._internal._model_construction import ModelMetaclass  # pydantic has no public name for its metaclass
 
 from jobtable.errors import DefinitionError
 from jobtable.model import wire
@@ -26,12 +24,10 @@ from jobtable.model.instances import (
     shallow_copy,
     without_forms,
 )
+from jobtable.model.pydantic_internals import ModelMetaclass, is_collecting_fields
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
-
-_COLLECTING_MODULE = "pydantic._internal._fields"
-"""Where pydantic collects the fields of a class. If that were elsewhere, it would warn of fields without reason."""
 
 
 def camel_case(name: str) -> str:
@@ -156,15 +152,9 @@ class _FieldOfClass:
     def __get__(self, instance: Entity | None, owner: type[Entity]) -> Attribute[Any]:
         # While a subclass is made, pydantic would take what it finds under a field's name for the field's default, and
         # in its parent for something else that a field of that name would hide.
-        if instance is None and owner is self._owner and not (self.is_inherited and _is_pydantic_asking()):
+        if instance is None and owner is self._owner and not (self.is_inherited and is_collecting_fields()):
             return self._attribute
         raise AttributeError
-
-
-def _is_pydantic_asking() -> bool:
-    """Whether the one who asks for a field of a class collects the fields of one that derives from it."""
-    asking = sys._getframe(2)  # behind this function and the `__get__`
-    return asking.f_globals.get("__name__") == _COLLECTING_MODULE
 
 
 class _NoSchema:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from jobtable.model.pydantic_internals import put_extra, put_fields_set, put_private, put_values
 from jobtable.model.schema import FieldSchema
 from jobtable.model.source import Source
 
@@ -21,24 +22,18 @@ AS_READ = "_as_read"
 AsRead: TypeAlias = tuple[Any, dict[str, Any]]
 """The value that a field had when it was read, and the form in which the item has it."""
 
-_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-"""What an instance of a pydantic model consists of."""
-
-_new = object.__new__
-_put_values, _put_fields_set, _put_extra, _put_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
-
 _NOTHING_MORE: dict[str, Any] = {UNDECLARED: None, AS_READ: None}
 """The private attributes of most instances. They share it: it is put in place of another, and never changed."""
 
 
 def begin(model: BaseModel, _: Any, /) -> None:
     """The `model_post_init` of a class that has no private attributes but these."""
-    _put_private(model, _NOTHING_MORE)
+    put_private(model, _NOTHING_MORE)
 
 
 def put_undeclared(model: BaseModel, attributes: dict[str, Any] | None) -> None:
     """Give an instance the attributes that its class does not declare."""
-    _put_private(model, {**private_of(model), UNDECLARED: attributes or None})
+    put_private(model, {**private_of(model), UNDECLARED: attributes or None})
 
 
 def private_of(model: BaseModel) -> dict[str, Any]:
@@ -49,23 +44,23 @@ def private_of(model: BaseModel) -> dict[str, Any]:
 def put_as_read(model: BaseModel, forms: dict[str, AsRead]) -> None:
     """Give an instance the other forms that its item has."""
     if forms:
-        _put_private(model, {**private_of(model), AS_READ: forms})
+        put_private(model, {**private_of(model), AS_READ: forms})
 
 
 def shallow_copy(model: M) -> M:
     """A copy that shares the values, as pydantic's own, in a third of the time; for models without extra fields."""
-    copied = _new(type(model))
-    _put_values(copied, model.__dict__.copy())
-    _put_fields_set(copied, model.__pydantic_fields_set__.copy())
-    _put_extra(copied, None)
-    _put_private(copied, dict(model.__pydantic_private__ or ()))
+    copied = object.__new__(type(model))
+    put_values(copied, model.__dict__.copy())
+    put_fields_set(copied, model.__pydantic_fields_set__.copy())
+    put_extra(copied, None)
+    put_private(copied, dict(model.__pydantic_private__ or ()))
     return copied
 
 
 def without_forms(model: M) -> M:
     """A copy that does not know in which forms its item has the fields."""
     copied = shallow_copy(model)
-    _put_private(copied, {**private_of(model), AS_READ: None})
+    put_private(copied, {**private_of(model), AS_READ: None})
     return copied
 
 
@@ -89,15 +84,15 @@ def copier(cls: type[BaseModel], fields: Iterable[FieldSchema]) -> Callable[[Any
 def construct(writer: Source, cls: type[BaseModel]) -> None:
     """Write the statements that make an instance, `self`, from `values` and `more`, without validation."""
     of = writer.names.of
-    writer.line(f"    self = {of(_new, 'new')}({of(cls, 'cls')})")
-    writer.line(f"    {of(_put_values, 'put_values')}(self, values)")
-    writer.line(f"    {of(_put_fields_set, 'put_fields_set')}(self, {of(set(cls.model_fields), 'fields_set')})")
-    writer.line(f"    {of(_put_extra, 'put_extra')}(self, None)")
+    writer.line(f"    self = {of(object.__new__, 'new')}({of(cls, 'cls')})")
+    writer.line(f"    {of(put_values, 'put_values')}(self, values)")
+    writer.line(f"    {of(put_fields_set, 'put_fields_set')}(self, {of(set(cls.model_fields), 'fields_set')})")
+    writer.line(f"    {of(put_extra, 'put_extra')}(self, None)")
     if cls.model_post_init is begin:
         private = (
             f"{of(_NOTHING_MORE, 'nothing_more')} if more is None else {{{UNDECLARED!r}: more, {AS_READ!r}: None}}"
         )
-        writer.line(f"    {of(_put_private, 'put_private')}(self, {private})")
+        writer.line(f"    {of(put_private, 'put_private')}(self, {private})")
     else:
         writer.line("    self.model_post_init(None)")
         writer.line(f"    if more is not None: {of(put_undeclared, 'put_undeclared')}(self, more)")

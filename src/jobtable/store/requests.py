@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -43,9 +43,6 @@ class Write(NamedTuple):
     def describe(self) -> str:
         """For messages: what is done to which key."""
         return f"{self.verb} {self.schema.name} {self.schema.codec.describe_key(self.key)}"
-
-
-_make_write = partial(tuple.__new__, Write)  # its own constructor is a call of Python, and this one is not
 
 
 def schema_of(target: Target) -> EntitySchema:
@@ -97,7 +94,7 @@ def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put", is_
         demanded = _where_there_is_none(schema.table.pk)
     else:
         demanded = _where_no_other_is(schema) if when is None else _where_it_is_own(schema, when)
-    return _make_write((verb, schema, {"Item": item, **demanded}))
+    return Write(verb, schema, {"Item": item, **demanded})
 
 
 @lru_cache

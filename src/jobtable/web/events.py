@@ -16,7 +16,7 @@ from jobtable.store.changes import Change
 from jobtable.system import declared
 from jobtable.web.formats import duration_text
 
-_MOST_TOLD = 200
+_MOST_CHANGES = 200
 _MOST_BYTES = 1_000_000
 """Maximum size of an event, because many may wait for a slow reader."""
 _JOB_FIELDS = {
@@ -92,9 +92,9 @@ def encode_changes(topic: str, changes: list[Change]) -> bytes:
     latest: dict[Any, Change] = {}
     for change in changes:
         latest[json.dumps([change.table.name, *_key(change)])] = change
-    if len(latest) <= _MOST_TOLD:
-        told = [_told(topic, change) for change in latest.values()]
-        event = encode("changes", {"topic": topic, "changes": told, "is_complete": True})
+    if len(latest) <= _MOST_CHANGES:
+        values = [_values(topic, change) for change in latest.values()]
+        event = encode("changes", {"topic": topic, "changes": values, "is_complete": True})
         if len(event) <= _MOST_BYTES:
             return event
     return encode("changes", {"topic": topic, "changes": [], "is_complete": False})
@@ -110,7 +110,7 @@ def _key(change: Change) -> list[Any]:
     return [item.get(name) for name in change.table.primary]
 
 
-def _told(topic: str, change: Change) -> dict[str, Any]:
+def _values(topic: str, change: Change) -> dict[str, Any]:
     entity = change.after or change.before
     fields = _JOB_FIELDS if topic == "jobs" else None
     values = entity.model_dump(mode="json", include=fields) if entity is not None else {}

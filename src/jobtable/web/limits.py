@@ -94,8 +94,8 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         most = self._most_at(scope["path"])
-        told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not told.isdigit() or int(told) > most:
+        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if not declared.isdigit() or int(declared) > most:
             await _too_large(most)(scope, receive, send)
             return
         sending = Sending(send)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -135,12 +135,12 @@ class LiveFeed:
                 self._read_while_watched()
                 pause = _PAUSE_SECONDS
             except StreamExpired:
-                self._tell_all(RELOAD)
+                self._send_all(RELOAD)
             except Exception:  # whatever it is, open pages must not look live while they are not
                 _LOG.exception("cannot read the changes of the store; live pages wait; will retry")
                 self._stopped.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-                self._tell_all(RELOAD)
+                self._send_all(RELOAD)
 
     def _is_over(self) -> bool:
         """Decide under the lock whether the thread ends, so that no new viewer relies on it."""
@@ -155,18 +155,18 @@ class LiveFeed:
         feeds = self._open_feeds()
         with self._lock:
             self._is_reading = True
-        self._tell_all(READY)
+        self._send_all(READY)
         clock = self._store.clock
-        watched_at = told_at = clock.monotonic()
+        watched_at = sent_at = clock.monotonic()
         is_changed = False
         while not self._stopped.is_set():
-            changes = _read(feeds)
-            self._tell(changes)
+            changes = [change for feed in feeds for change in feed.read()]
+            self._send_changes(changes)
             is_changed = is_changed or bool(changes)
             now = clock.monotonic()
-            if is_changed and now - told_at >= _SUMMARY_SECONDS:
-                self._tell_summaries()
-                told_at, is_changed = now, False
+            if is_changed and now - sent_at >= _SUMMARY_SECONDS:
+                self._send_summaries()
+                sent_at, is_changed = now, False
             if self._viewers:
                 watched_at = now
             elif now - watched_at > _IDLE_SECONDS:
@@ -182,33 +182,28 @@ class LiveFeed:
                 continue  # its system is not deployed
         return feeds
 
-    def _tell(self, changes: list[Change]) -> None:
+    def _send_changes(self, changes: list[Change]) -> None:
         if not changes:
             return
         by_topic = self._by_topic()
-        told: dict[str, list[Change]] = defaultdict(list)
+        wanted: dict[str, list[Change]] = defaultdict(list)
         for change in changes:
             for topic in topics_of(change):
                 if topic in by_topic:
-                    told[topic].append(change)
-        for topic, of_topic in told.items():
-            event = encode_changes(topic, of_topic)
-            for viewer in by_topic[topic]:
-                viewer.send(event)
+                    wanted[topic].append(change)
+        for topic, of_topic in wanted.items():
+            _send(encode_changes(topic, of_topic), by_topic[topic])
 
-    def _tell_summaries(self) -> None:
+    def _send_summaries(self) -> None:
         by_topic = self._by_topic()
         for topic, summary in self._summaries.items():
             if topic in by_topic:
-                event = encode(topic, summary())
-                for viewer in by_topic[topic]:
-                    viewer.send(event)
+                _send(encode(topic, summary()), by_topic[topic])
 
-    def _tell_all(self, event: bytes) -> None:
+    def _send_all(self, event: bytes) -> None:
         with self._lock:
             viewers = list(self._viewers)
-        for viewer in viewers:
-            viewer.send(event)
+        _send(event, viewers)
 
     def _by_topic(self) -> dict[str, list[Viewer]]:
         with self._lock:
@@ -220,5 +215,6 @@ class LiveFeed:
         return found
 
 
-def _read(feeds: list[Feed]) -> list[Change]:
-    return [change for feed in feeds for change in feed.read()]
+def _send(event: bytes, viewers: Iterable[Viewer]) -> None:
+    for viewer in viewers:
+        viewer.send(event)

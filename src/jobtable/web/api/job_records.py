@@ -25,7 +25,7 @@ from jobtable.web.api.parts import NewestFirst, api_router
 from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, allow
 
-router = api_router("records of jobs")
+router = api_router("job records")
 
 MetricName = Annotated[str, path_id("val_loss")]
 

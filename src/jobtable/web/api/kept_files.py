@@ -25,7 +25,7 @@ from jobtable.web.guard import WORK, allow
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 
-router = api_router("files of work")
+router = api_router("job files")
 
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _BYTES: dict[int | str, dict[str, Any]] = {
@@ -84,30 +84,30 @@ def _metric(text: str) -> tuple[str, float]:
 @allow(WORK)
 @takes_file(whole=False)
 async def save_checkpoint(
-    job_id: JobId, request: Request, told: Annotated[CheckpointQuery, Query()], jobs: TheJobs
+    job_id: JobId, request: Request, given: Annotated[CheckpointQuery, Query()], jobs: TheJobs
 ) -> JobCheckpoint:
     """Save the body as a checkpoint to resume the job from."""
-    state = told.state()
-    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+    state = given.state()
+    lease = await run_in_threadpool(held_lease, jobs, job_id, given)
 
     def save(body: Readable) -> JobCheckpoint:
-        return _save(jobs, lease, body, state, told)
+        return _save(jobs, lease, body, state, given)
 
-    return await take(request, save, sha256=told.sha256)
+    return await take(request, save, sha256=given.sha256)
 
 
-def _save(jobs: Jobs, lease: Lease, body: Readable, state: SavedState, told: CheckpointQuery) -> JobCheckpoint:
-    kept = ReportRules.of(lease.job).keep_checkpoints if told.keep_last is None else told.keep_last
+def _save(jobs: Jobs, lease: Lease, body: Readable, state: SavedState, given: CheckpointQuery) -> JobCheckpoint:
+    kept = ReportRules.of(lease.job).keep_checkpoints if given.keep_last is None else given.keep_last
     checkpoints = jobs.recording.checkpoints(lease)
-    return checkpoints.add(lease, body, state, jobs.clock.now(), ending=told.ending, keep_last=kept)
+    return checkpoints.add(lease, body, state, jobs.clock.now(), ending=given.ending, keep_last=kept)
 
 
 @router.get("/jobs/{job_id}/checkpoint")
 @allow(WORK)
-def find_checkpoint(job_id: JobId, told: Annotated[WhichQuery, Query()], jobs: TheJobs) -> JobCheckpoint | None:
+def find_checkpoint(job_id: JobId, given: Annotated[WhichQuery, Query()], jobs: TheJobs) -> JobCheckpoint | None:
     """Return the last or the best checkpoint of a held job, or null if it has none."""
-    checkpoints = jobs.recording.checkpoints(held_lease(jobs, job_id, told))
-    found = checkpoints.find_best() if told.best else checkpoints.find_latest()
+    checkpoints = jobs.recording.checkpoints(held_lease(jobs, job_id, given))
+    found = checkpoints.find_best() if given.best else checkpoints.find_latest()
     return None if found is None else found.record
 
 
@@ -116,11 +116,11 @@ def find_checkpoint(job_id: JobId, told: Annotated[WhichQuery, Query()], jobs: T
 def get_checkpoint(
     job_id: JobId,
     name: Annotated[str, path_id("step-200-0f3a5b7c9d1e.pt")],
-    told: Annotated[LeaseBody, Query()],
+    given: Annotated[LeaseBody, Query()],
     jobs: TheJobs,
 ) -> StreamingResponse:
     """Return the content of a checkpoint of a held job; `name` is the last part of its `s3_key`."""
-    held_lease(jobs, job_id, told)
+    held_lease(jobs, job_id, given)
     stream = jobs.objects.open(checkpoint_key(job_id, name))
     return StreamingResponse(chunks_of(stream), media_type="application/octet-stream")
 
@@ -132,13 +132,13 @@ async def keep_artifact(
     job_id: JobId,
     name: Annotated[str, path_id("plots/loss.png")],
     request: Request,
-    told: Annotated[UploadQuery, Query()],
+    given: Annotated[UploadQuery, Query()],
     jobs: TheJobs,
 ) -> JobArtifact:
     """Store a file as an artifact of a held job; it replaces an artifact of the same name."""
-    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+    lease = await run_in_threadpool(held_lease, jobs, job_id, given)
 
     def keep(body: Readable) -> JobArtifact:
         return jobs.recording.artifacts(lease).put(lease, name, body, jobs.clock)
 
-    return await take(request, keep, sha256=told.sha256)
+    return await take(request, keep, sha256=given.sha256)

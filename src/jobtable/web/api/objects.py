@@ -64,15 +64,15 @@ def get_object(
 
 
 def _headers(found: ListedObject, download: bool) -> dict[str, str]:
-    told = content_type(found.key)
-    is_shown = not download and (told in _SHOWN or told in _AS_TEXT)
+    kind = content_type(found.key)
+    is_shown = not download and (kind in _SHOWN or kind in _AS_TEXT)
     name = quote(key_parts(found.key)[-1], safe="")
     return {
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, max-age=60",
         "Content-Disposition": f"{'inline' if is_shown else 'attachment'}; filename*=UTF-8''{name}",
         "Content-Security-Policy": _LOCKED_IN,
-        "Content-Type": "text/plain; charset=utf-8" if told in _AS_TEXT | {"text/plain", "text/csv"} else told,
+        "Content-Type": "text/plain; charset=utf-8" if kind in _AS_TEXT | {"text/plain", "text/csv"} else kind,
         "ETag": f'"{found.size:x}-{found.modified_at.timestamp():.6f}"',
         "X-Content-Type-Options": "nosniff",
     }

@@ -13,8 +13,8 @@ from jobtable.errors import NotFoundError, RequestRefused, TableNotFound
 from jobtable.reference import tables
 from jobtable.web.api.parts import api_router
 from jobtable.web.dependencies import CallerOf, TheStore
+from jobtable.web.explorer import refuse_withheld, texts_in
 from jobtable.web.guard import READ, allow
-from jobtable.web.withheld import refuse_withheld, texts_in
 
 router = api_router("store")
 

@@ -56,13 +56,13 @@ class TextQuery(UploadQuery):
     part_count: int = Field(0, ge=0, le=_MOST_PARTS, description="Number of parts stored while the job ran.")
 
 
-def _instance(instance_id: str, told: InstanceBody, jobs: TheJobs) -> Instance:
+def _instance(instance_id: str, given: InstanceBody, jobs: TheJobs) -> Instance:
     return Instance(
         instance_id=instance_id,
         status=InstanceStatus.RUNNING,
         health_status=Health.HEALTHY,
         launched_at=jobs.clock.now(),
-        **told.model_dump(),
+        **given.model_dump(),
     )
 
 
@@ -105,9 +105,9 @@ def list_queue_states(
 
 @router.get("/jobs/{job_id}/held")
 @allow(WORK)
-def get_held_job(job_id: JobId, told: Annotated[LeaseBody, Query()], jobs: TheJobs) -> Job:
+def get_held_job(job_id: JobId, given: Annotated[LeaseBody, Query()], jobs: TheJobs) -> Job:
     """Return the current state of a job to the worker that claimed it last, even if the job has ended."""
-    return last_lease(jobs, job_id, told).job
+    return last_lease(jobs, job_id, given).job
 
 
 @router.put("/jobs/{job_id}/log-text/parts/{number}", status_code=204, openapi_extra=binary_body())
@@ -116,28 +116,28 @@ async def keep_text_part(
     job_id: JobId,
     number: Annotated[int, Field(ge=0, lt=_MOST_PARTS)],
     request: Request,
-    told: Annotated[TextQuery, Query()],
+    given: Annotated[TextQuery, Query()],
     jobs: TheJobs,
 ) -> Response:
     """Store or replace a part of a running job's output."""
-    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+    lease = await run_in_threadpool(held_lease, jobs, job_id, given)
 
     def keep(body: Readable) -> None:
         data = b"".join(iter(lambda: body.read(PART_BYTES), b""))
-        jobs.recording.run_text(lease).put_part(number, data, told.line_count)
+        jobs.recording.run_text(lease).put_part(number, data, given.line_count)
 
-    await take(request, keep, sha256=told.sha256)
+    await take(request, keep, sha256=given.sha256)
     return Response(status_code=204)
 
 
 @router.put("/jobs/{job_id}/log-text", openapi_extra=binary_body())
 @allow(WORK)
 @takes_file(whole=False)
-async def keep_text(job_id: JobId, request: Request, told: Annotated[TextQuery, Query()], jobs: TheJobs) -> JobLogText:
+async def keep_text(job_id: JobId, request: Request, given: Annotated[TextQuery, Query()], jobs: TheJobs) -> JobLogText:
     """Store the whole output of a job in place of its parts."""
-    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+    lease = await run_in_threadpool(held_lease, jobs, job_id, given)
 
     def keep(body: Readable) -> JobLogText:
-        return jobs.recording.run_text(lease).put_whole(body, told.line_count, told.part_count)
+        return jobs.recording.run_text(lease).put_whole(body, given.line_count, given.part_count)
 
-    return await take(request, keep, sha256=told.sha256)
+    return await take(request, keep, sha256=given.sha256)

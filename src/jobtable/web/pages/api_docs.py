@@ -14,5 +14,4 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 @router.get("/docs")
 @allow(READ)
 def show_api_docs(request: Request) -> Response:
-    """Return the page."""
     return render(request, "api_docs.html", title="API", description_address=f"{PREFIX}/openapi.json")

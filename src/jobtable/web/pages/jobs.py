@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
+from jobtable.jobs.lifecycle.owners import owner_of
 from jobtable.jobs.read.group_progress import read_group_progress
 from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.read.queries import JobQueries
@@ -16,12 +19,12 @@ from jobtable.jobs.stored.fields import LogLevel, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.submit.resubmission import copy_of, why_no_copy
 from jobtable.store import Page, Store
+from jobtable.system import system_named
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
-from jobtable.web.pages.owners import owner_link
 from jobtable.web.pages.queues import known_workers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -60,7 +63,6 @@ class FilterForm(BaseModel):
 def show_jobs(
     request: Request, store: TheStore, queries: TheQueries, form: Annotated[FilterForm, Query()], cursor: str = ""
 ) -> Response:
-    """Show jobs by filters, newest first."""
     filters = form.model_dump()
     page = list_jobs(store, form.filter(), cursor=cursor or None, limit=_PAGE)
     return render(
@@ -156,3 +158,22 @@ def _edges(store: Store, page: Page[JobDependency], end: str) -> tuple[list[tupl
     """Return edges with the job at one end of each, and whether there are more."""
     jobs = store.batch_get(Job.key(job_id=getattr(edge, end)) for edge in page.items)
     return list(zip(page.items, jobs, strict=True)), page.cursor is not None
+
+
+@dataclass(frozen=True)
+class OwnerLink:
+    """The page of what a job belongs to."""
+
+    name: str
+    path: str
+
+
+def owner_link(job: Job, parent: Job | None) -> OwnerLink | None:
+    """Return the page of what a job under that parent belongs to; None for a job that stands alone."""
+    owner = owner_of(job, parent)
+    system = None if owner is None else system_named(owner.system)
+    if owner is None or system is None or system.job_page is None:
+        return None
+    page_id = owner.id if owner.page_id is None else owner.page_id
+    path = system.job_page.format(id=quote(page_id, safe=""))
+    return OwnerLink(f"{system.thing or system.title} {page_id}", path) if page_id else None

@@ -20,7 +20,6 @@ _LONGEST_FORM = 64 * 1024
 @router.get("/login")
 @allow(ANYONE)
 def show_login(request: Request, next: str = "/") -> Response:  # noqa: A002 - the name in the address
-    """Show the login form."""
     return render(request, "login.html", title="Log in", next=_own(next), problem=None)
 
 
@@ -63,7 +62,6 @@ def _refuse(request: Request, status: int, target: str, problem: str) -> Respons
 @router.post("/logout")
 @allow(ANYONE)
 def log_out() -> Response:
-    """Delete the cookie."""
     response = Response(status_code=303, headers={"Location": "/login"})
     response.delete_cookie(COOKIE)
     return response

@@ -41,17 +41,14 @@ class Throughput:
 
     @property
     def most(self) -> int:
-        """The highest bar."""
         return max(map(sum, zip(self.completed, self.failed, strict=True)))
 
     @property
     def bars(self) -> list[tuple[int, int]]:
-        """Completed and failed, part by part."""
         return list(zip(self.completed, self.failed, strict=True))
 
     @property
     def per_minute(self) -> float:
-        """Completed jobs per minute."""
         return sum(self.completed) / (self.span.total_seconds() / 60)
 
 
@@ -77,7 +74,6 @@ class Overview:
 
     @property
     def running_count(self) -> int:
-        """Running jobs."""
         return sum(queue.running_count for queue in self.queues)
 
     @property
@@ -87,7 +83,6 @@ class Overview:
 
     @property
     def served(self) -> ServedQueues:
-        """Which queues a worker serves."""
         return ServedQueues(self.workers, is_whole=True)
 
     @property
@@ -98,22 +93,18 @@ class Overview:
 
     @property
     def unhealthy(self) -> list[Instance]:
-        """The workers that report that they are unhealthy."""
         return [worker for worker in self.workers if worker.health_status is Health.UNHEALTHY]
 
     @property
     def for_people(self) -> int:
-        """The number of listed tasks that wait for a person."""
         return sum(len(each.items) for each in self.notices)
 
     @property
     def has_more_for_people(self) -> bool:
-        """Whether more tasks wait than are listed."""
         return any(each.has_more for each in self.notices)
 
     @property
     def slots(self) -> int:
-        """Jobs that the workers can run at once."""
         return sum(worker.slots for worker in self.workers)
 
 
@@ -187,5 +178,4 @@ def overview_event(services: Services) -> dict[str, str]:
 @router.get("/")
 @allow(READ)
 def show_overview(request: Request, services: AllServices) -> Response:
-    """Show the overview."""
     return render(request, "overview.html", title="Overview", seen=read_overview(services))

@@ -38,7 +38,6 @@ _MOST_ENDS = 100
 @router.get("/queues")
 @allow(READ)
 def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Response:
-    """Show all queues and workers."""
     page = queries.list_queues().page(cursor or None, size=50)
     workers = _live_workers(queries)
     return render(
@@ -99,7 +98,6 @@ def show_queue(
     store: TheStore,
     cursor: str = "",
 ) -> Response:
-    """Show one queue: its settings and its next jobs."""
     queue = queries.get_queue(queue_name)
     page = queries.list_ready(queue_name).page(cursor or None, size=50)
     jobs = store.batch_get(Job.key(job_id=place.job_id) for place in page.items)

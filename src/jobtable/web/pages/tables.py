@@ -10,10 +10,9 @@ from jobtable.model import Table
 from jobtable.reference import entity_references, table_named, tables
 from jobtable.web.api.tables import dollars_for
 from jobtable.web.dependencies import CallerOf, TheStore, path_id
-from jobtable.web.explorer import Asked, explore, index_named
+from jobtable.web.explorer import Asked, explore, index_named, is_withheld
 from jobtable.web.guard import READ, Caller, PageRoute, allow
 from jobtable.web.pages.frame import render
-from jobtable.web.withheld import is_withheld
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -23,7 +22,6 @@ _PAGE = 25
 @router.get("/tables")
 @allow(READ)
 def show_tables(request: Request, store: TheStore) -> Response:
-    """Show all tables and the consumed capacity."""
     units = sorted(store.capacity.by_pattern().items(), key=lambda pair: -(pair[1].read + pair[1].write))
     costs = [(pattern, used, dollars_for(used)) for pattern, used in units]
     return render(

@@ -23,7 +23,6 @@ _LIFETIMES = ((1, "in a day"), (7, "in a week"), (30, "in 30 days"), (90, "in 90
 @router.get("/tokens")
 @allow(WRITE)
 def show_tokens(request: Request, tokens: TheTokens, caller: CallerOf, cursor: str = "") -> Response:
-    """Show the tokens, and a form that creates one."""
     page = tokens.list().page(cursor or None, size=_PAGE)
     found = sorted(page.items, key=lambda token: token.created_at, reverse=True)
     return render(

@@ -1,4 +1,4 @@
-// Parallel coordinates as SVG: one axis a column, one line a row; the first rows are the best.
+// Parallel coordinates as SVG: an axis for each column, a line for each row; the first rows are the best.
 
 const svg = "http://www.w3.org/2000/svg";
 const [height, top, bottom, leastGap, widestGap, letterWidth] = [320, 34, 24, 92, 160, 8.5];
@@ -10,7 +10,7 @@ function make(name, attributes, text) {
   return element;
 }
 
-// A parameter whose values are spread over magnitudes is drawn so: on an even axis most would lie at one end.
+// A logarithmic parameter has a logarithmic axis; otherwise most values would be at one end.
 function scaleOf(values, isLog) {
   const given = values.filter((value) => value !== null && value !== undefined);
   if (given.every((value) => typeof value === "number")) {
@@ -29,7 +29,7 @@ function shortened(number) {
   return Number.isInteger(number) ? String(number) : number.toPrecision(3);
 }
 
-// What has no room between two axes is cut; the whole of it is told when one points at it.
+// Text without room between two axes is cut; the tooltip has all of it.
 function label(at, y, kind, text, room) {
   const most = Math.floor(room / letterWidth);
   const made = make("text", { x: at, y, class: kind }, text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -1,1 +1,1 @@
-"""Who may use the server: tokens and their roles, and the answers that a repeated request gets again."""
+"""Access to the server: tokens and their roles, and stored responses to repeated requests."""

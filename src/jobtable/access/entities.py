@@ -1,4 +1,4 @@
-"""What is stored about the callers of the server, in the main table."""
+"""Items of the main table about the callers of the server."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from jobtable.model import Attr, Entity, Key, Name, Timestamp, default
 
 
 class Role(StrEnum):
-    """What a token allows."""
+    """The access of a token."""
 
     READ = "read"
-    """To get and to query."""
+    """Reads."""
     FULL = "full"
-    """To write as well."""
+    """Reads and writes."""
     WORKER = "worker"
-    """To claim jobs and to report about them, and nothing else."""
+    """Only claims jobs and reports on them."""
 
 
 class AccessToken(Entity, table=main, type="ACCESS_TOKEN"):
-    """A token for the server: of its secret only the SHA-256 is kept."""
+    """A token for the server. Only the SHA-256 of its secret is stored."""
 
     key = Key("TOKEN#{token_id}", "TOKEN")
 
@@ -37,7 +37,7 @@ class AccessToken(Entity, table=main, type="ACCESS_TOKEN"):
 
 
 class AnsweredRequest(Entity, table=main, type="ANSWERED_REQUEST"):
-    """A request that carried an idempotency key, and its answer, which the same request gets again for a day."""
+    """A request with an idempotency key and its response, which repeated requests get for a day."""
 
     key = Key("REQUEST#{caller}#{request_key}", "ANSWER")
 

@@ -1,4 +1,4 @@
-"""Tokens: made, shown once, checked, and taken back."""
+"""Tokens: created, checked, listed and revoked."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from jobtable.store import Query, Store
 
 TokenState: TypeAlias = Literal["valid", "expired", "revoked"]
 _KEPT = timedelta(days=90)
-"""How long a token that has expired or was revoked can still be seen in the list."""
+"""How long the list still shows a token that has expired or was revoked."""
 _FORM = re.compile(r"jt_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token that was just made: its record, and its text, which nobody can read again."""
+    """A new token: its record, and its text, which is not stored."""
 
     record: AccessToken
     text: str
@@ -44,9 +44,9 @@ class Tokens:
     def create(
         self, role: Role, *, name: str = "", expires_in: timedelta | None = None, created_by: str = "local"
     ) -> NewToken:
-        """Make a token; its text is given this once, only the digest of its secret is kept."""
+        """Create a token. Only a digest of its secret is stored."""
         if expires_in is not None and expires_in <= timedelta(0):
-            raise ValueRefusedError(f"a token cannot expire in {expires_in}: give it some time to live")
+            raise ValueRefusedError(f"expires_in must be positive, not {expires_in}")
         token_id = self._random_bytes(8).hex()
         secret = base64.urlsafe_b64encode(self._random_bytes(32)).decode().rstrip("=")
         now = wall_time(self._clock)
@@ -65,7 +65,7 @@ class Tokens:
         return NewToken(record, f"jt_{token_id}_{secret}")
 
     def find_valid(self, text: str) -> AccessToken | None:
-        """The record of a token that is known, not expired and not revoked, or None."""
+        """Return the record of a valid token, or None."""
         form = _FORM.fullmatch(text)
         if form is None:
             return None
@@ -75,18 +75,18 @@ class Tokens:
         return record if self.state_of(record) == "valid" else None
 
     def state_of(self, record: AccessToken) -> TokenState:
-        """Whether a token still opens anything, and if not, why."""
+        """Return whether a token is valid, expired or revoked."""
         if record.revoked_at is not None:
             return "revoked"
         is_expired = record.expires_at is not None and record.expires_at <= wall_time(self._clock)
         return "expired" if is_expired else "valid"
 
     def list(self) -> Query[AccessToken]:
-        """All tokens, in no order."""
+        """List all tokens, in no particular order."""
         return self._store.query(AccessToken.by_type())
 
     def revoke(self, token_id: str) -> AccessToken:
-        """Make a token useless from now on, or NotFoundError; revoking again changes nothing."""
+        """Revoke a token, or raise NotFoundError. Repeating the call changes nothing."""
         record = self._store.get(AccessToken.key(token_id=token_id))
         if record.revoked_at is not None:
             return record

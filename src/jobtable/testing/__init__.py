@@ -1,6 +1,6 @@
-"""What users need in their own tests: the backend contract, a faulty backend, strategies, a fake clock, servers.
+"""Helpers for your own tests: the backend contract, a faulty backend, strategies, a fake clock, servers.
 
-Import what is needed from its module; the contract and the strategies need pytest and Hypothesis.
+Import the rest from its module; the contracts and the strategies need pytest and Hypothesis.
 """
 
 from jobtable.testing.clock import FakeClock

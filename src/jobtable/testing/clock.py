@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to move."""
+"""A clock that a test moves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _START = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 class FakeClock:
-    """Time for tests: `advance` moves it, `sleep` only advances, `set` makes the wall clock jump."""
+    """Time for tests: `advance` and `sleep` move it, `set` makes the wall clock jump."""
 
     def __init__(self, start: datetime = _START) -> None:
         self._lock = threading.Lock()
@@ -34,12 +34,12 @@ class FakeClock:
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let that much time pass, on both clocks."""
+        """Move both clocks forward."""
         with self._lock:
             self._wall += timedelta(seconds=seconds)
             self._monotonic += seconds
 
     def set(self, wall: datetime) -> None:
-        """Make the wall clock jump; the monotonic one does not notice."""
+        """Set the wall clock without moving the monotonic one."""
         with self._lock:
             self._wall = wall

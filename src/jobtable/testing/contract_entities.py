@@ -1,4 +1,4 @@
-"""The tables and entities of the backend contract: every kind of key, index and field that its tests need."""
+"""The tables and entities of the backend contract, with every kind of key, index and field."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Corner(Part):
 
 
 class Task(Entity, table=table, type="TASK"):
-    """Something to do, in two indexes, one of them sparse."""
+    """A task in two indexes, one of them sparse."""
 
     key = Key("TASK#{task_id}", "TASK")
     by_status = Key("STATUS#{status}", "{created_at}", index="GSI1")
@@ -66,7 +66,7 @@ class Note(Entity, table=table, type="NOTE"):
 
 
 class Piece(Entity, table=flat_table):
-    """Natural keys, a number among them, and an index over four attributes."""
+    """An entity with natural keys, one of them a number, and an index of four attributes."""
 
     by_look = Key(index="Group")
 
@@ -78,5 +78,5 @@ class Piece(Entity, table=flat_table):
 
 
 def make_task(task_id: str = "1", **values: Any) -> Task:
-    """A task with a time, and with the values that are given."""
+    """Return a task with these values and a time."""
     return Task(task_id=task_id, **{"created_at": START, **values})

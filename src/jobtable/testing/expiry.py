@@ -1,4 +1,4 @@
-"""Time to live in tests: what has expired goes when a test says so."""
+"""Time to live in tests: items expire when a test says so."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from jobtable.store import Store
 
 
 def let_expire(store: Store) -> int:
-    """Let the items go that have expired by the store's clock, and say how many; only an embedded store can be told.
+    """Delete the items of an embedded store that have expired by its clock, and return their number.
 
-    By itself the engine looks for them about twice a minute, of real time, whatever its clock says.
+    Otherwise the engine looks for them about twice a minute of real time.
     """
     if not isinstance(store.backend, EmbeddedBackend):
-        raise TypeError(f"only the embedded engine lets items expire when it is told to, not {store.backend!r}")
+        raise TypeError(f"only the embedded engine can expire items on demand, not {store.backend!r}")
     return store.backend.keep_up()

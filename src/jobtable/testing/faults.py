@@ -1,4 +1,4 @@
-"""A backend that wraps another and misbehaves as DynamoDB may, by a seed."""
+"""A backend that wraps another and fails as DynamoDB may, repeatably by a seed."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _UNPROCESSED = {"BatchWriteItem": "UnprocessedItems", "BatchGetItem": "Unprocess
 
 @dataclass(frozen=True)
 class Faults:
-    """How often each fault happens: 0 never, 1 always."""
+    """The probability of each fault, from 0 to 1."""
 
     throttled: float = 0.0
-    """The request is refused as one too many, and has no effect."""
+    """The request is throttled and has no effect."""
     unavailable: float = 0.0
-    """The request does not arrive: no answer comes, and it has no effect."""
+    """The request does not arrive and has no effect."""
     conflict: float = 0.0
-    """A transaction, or the write of one item, is refused because another transaction works on the item."""
+    """A transaction or a write of one item is refused because another transaction uses the item."""
     unprocessed: float = 0.0
-    """Each entry of a batch is left undone."""
+    """An entry of a batch is not processed."""
     lost_response: float = 0.0
-    """A write takes effect, but its answer does not arrive."""
+    """A write takes effect, but its response does not arrive."""
     index_lag: float = 0.0
-    """An index does not know the writes of the last moment: new items are missing, changed and removed ones are old."""
+    """An index misses the latest writes: new items are missing, changed and deleted ones are old."""
     latency_seconds: float = 0.0
-    """Every request takes up to this long."""
+    """The longest delay of a request."""
 
 
 class FaultyBackend:
-    """Passes requests on, with faults. `injected` counts them.
+    """Passes requests on with faults, which `injected` counts.
 
-    An index that lags does not know the last `lagging` writes, as far as they are not older than `lagging_seconds`.
+    A lagging index misses the last `lagging` writes, unless they are older than `lagging_seconds`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class FaultyBackend:
         self.injected: dict[str, int] = {}
 
     def stop(self) -> None:
-        """Let nothing go wrong any more."""
+        """Inject no more faults."""
         self._faults = Faults()
 
     def execute(self, operation: str, request: Request) -> Response:
@@ -95,12 +95,12 @@ class FaultyBackend:
         if self._happens("unavailable"):
             raise BackendUnavailable("injected: the request did not arrive")
         if operation in _SINGLE_WRITES and self._happens("conflict"):
-            raise TransactionConflict("injected: a transaction works on the item")
+            raise TransactionConflict("injected: a transaction uses the item")
         if operation in ("TransactWriteItems", "TransactGetItems") and self._happens("conflict"):
             reasons = [{"Code": "None"} for _ in request["TransactItems"]]
             self._random.choice(reasons)["Code"] = "TransactionConflict"
             details = {"CancellationReasons": reasons}
-            raise TransactionCanceled("injected: another transaction works on an item", details=details)
+            raise TransactionCanceled("injected: another transaction uses an item", details=details)
 
     def _pass_on(self, operation: str, request: Request) -> Response:
         if operation not in _WRITES:
@@ -111,11 +111,11 @@ class FaultyBackend:
         if self._indexes is not None:
             self._indexes.follow(request)
         if self._happens("lost_response"):
-            raise BackendUnavailable("injected: the answer was lost after the write took effect")
+            raise BackendUnavailable("injected: the response was lost after the write took effect")
         return response
 
     def _batch(self, operation: str, request: Request) -> Response:
-        """Do a part of a batch, and leave the rest."""
+        """Process a part of a batch."""
         done: Request = {}
         left: Request = {}
         for table, entries in request["RequestItems"].items():
@@ -137,5 +137,5 @@ class FaultyBackend:
 
 
 def _asks_index(operation: str, request: Request) -> bool:
-    """Whether an answer may be out of date: a local index can be asked for one that is not."""
+    """Return whether a response may be out of date; reads of a local index may ask for consistency."""
     return operation in ("Query", "Scan") and "IndexName" in request and not request.get("ConsistentRead")

@@ -1,4 +1,4 @@
-"""Indexes that are behind their table, as those of DynamoDB are."""
+"""Indexes that lag behind their table, like those of DynamoDB."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobtable.store.backend import Backend, Item, Request, Response
 
 
 class _Write(NamedTuple):
-    """What a write left under a key, and when, on the monotonic clock."""
+    """The item that a write left under a key, and its monotonic time."""
 
     table: str
     key: Item
@@ -22,11 +22,10 @@ class _Write(NamedTuple):
 
 
 class LaggingIndexes:
-    """Answers what indexes are asked from a copy of the tables that the last writes have not reached.
+    """Answers reads of indexes from a copy of the tables that the latest writes have not reached.
 
-    A write reaches the copy when `most_behind` others have followed it, each item of a transaction or a batch for
-    itself, or when `longest_seconds` have passed. So new items are missing, and what has changed or is gone is found
-    where it was.
+    A write reaches the copy after `most_behind` later ones, counted by items, or after `longest_seconds`. Until then
+    new items are missing, and changed or deleted ones are found in their old state.
     """
 
     def __init__(self, backend: Backend, most_behind: int, longest_seconds: float, clock: Clock) -> None:
@@ -40,22 +39,22 @@ class LaggingIndexes:
         self._lock = threading.Lock()
 
     def begin(self, request: Request) -> None:
-        """Copy the tables that a request will write to, unless they are followed already."""
+        """Copy the tables that a request is about to write to, unless they are already followed."""
         with self._lock:
             for name in {table for table, _ in written_by(request)} - self._primary.keys():
                 self._copy_table(name)
 
     def follow(self, request: Request) -> None:
-        """Take note of a write that has taken effect."""
+        """Record a write that has taken effect."""
         for table, written in written_by(request):
-            with self._lock:  # also while it is read: what is noted last has to be what is there
+            with self._lock:  # includes the read, so that the last recorded state is the stored one
                 key = {name: written[name] for name in self._primary[table]}
                 read = {"TableName": table, "Key": key, "ConsistentRead": True}
                 item = self._backend.execute("GetItem", read).get("Item")
                 self._behind.append(_Write(table, key, item, self._clock.monotonic()))
 
     def execute(self, operation: str, request: Request) -> Response:
-        """What the indexes answer. What nobody has written to since the copy was made is up to date."""
+        """Answer a read of an index. Tables without writes are up to date."""
         with self._lock:
             if request["TableName"] not in self._primary:
                 return self._backend.execute(operation, request)
@@ -64,7 +63,7 @@ class LaggingIndexes:
         return self._copy.execute(operation, request)
 
     def close(self) -> None:
-        """Remove the copy."""
+        """Close the copy."""
         self._copy.close()
 
     def _copy_table(self, name: str) -> None:
@@ -97,7 +96,7 @@ class LaggingIndexes:
 
 
 def written_by(request: Request) -> Iterator[tuple[str, Item]]:
-    """The tables that a request writes to, and the items or their keys."""
+    """Yield the tables that a request writes to, with the items or their keys."""
     for table, entries in request.get("RequestItems", {}).items():
         for entry in entries:
             yield table, entry["PutRequest"]["Item"] if "PutRequest" in entry else entry["DeleteRequest"]["Key"]

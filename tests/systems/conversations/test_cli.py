@@ -59,7 +59,7 @@ def test_an_example_takes_the_place_of_nothing(tmp_path: Path) -> None:
     (tmp_path / "town" / "votes.csv").write_text("mine")
     refused = run("example", "town")
     assert refused.exit_code == 2
-    assert "votes.csv is there already" in refused.stderr
+    assert "votes.csv already exists" in refused.stderr
     assert [path.read_text() for path in (tmp_path / "town").iterdir()] == ["mine"]
 
 

@@ -218,7 +218,7 @@ def test_what_is_deleted_before_it_was_taken_over_fails_the_rerun(
     run_jobs(jobs, QUEUE)
     again = runs.get(again.root.job_id)
     assert again.status is Status.FAILED
-    assert any("run run, whose results are taken over, was" in str(job.message) for job in again.stages.values())
+    assert any("run run was deleted" in str(job.message) for job in again.stages.values())
 
 
 def test_what_did_not_complete_cannot_be_taken_over(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
@@ -346,14 +346,14 @@ def test_a_start_with_the_same_id_is_one_run(jobs: Jobs, small: tuple[bytes, byt
 def test_a_job_of_somebody_else_is_neither_taken_nor_deleted(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     runs = ConversationRuns(jobs)
     jobs.submit(NewJob(name="precious", task="m:f", job_id="run"))
-    with pytest.raises(ConflictError, match="job run is there already, and is no analysis"):
+    with pytest.raises(ConflictError, match="job run exists and is not an analysis"):
         runs.start("36324", *small, run_id="run")
     assert list(jobs.objects.list()) == []
     with pytest.raises(NotFoundError, match="there is no run"):
         runs.delete("run", stop=True)
     started = runs.start("36324", *small, run_id="other")
     jobs.store.add(started.record.replace(run_id="run"))  # as a start has left it that was refused too late
-    with pytest.raises(NotFoundError, match="not started completely"):
+    with pytest.raises(NotFoundError, match="start of run run was interrupted"):
         runs.get("run")
     assert runs.statuses([started.record, started.record.replace(run_id="run")]) == {"other": Status.RUNNING}
     assert runs.delete("run", stop=True).items == 1
@@ -405,7 +405,7 @@ def test_an_export_that_was_changed_is_refused(jobs: Jobs, small: tuple[bytes, b
     run = runs.start("36324", *small)
     jobs.objects.put(run.record.comments.key, small[0] + b"99,1,more\n")
     run_jobs(jobs, QUEUE)
-    assert "is not what run" in str(runs.get(run.root.job_id).stages[PipelineStage.EMBEDDING].message)
+    assert "changed since run" in str(runs.get(run.root.job_id).stages[PipelineStage.EMBEDDING].message)
 
 
 def test_objects_of_runs_are_known_to_the_sweep(jobs: Jobs, small: tuple[bytes, bytes]) -> None:

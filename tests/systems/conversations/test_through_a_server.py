@@ -33,7 +33,7 @@ class TestConversations:
         assert runs.start("c1", *files, RunSettings(seed=3), run_id="run-1").record == run.record
         with pytest.raises(AlreadyExistsError):
             runs.start("c1", *files, RunSettings(seed=4), run_id="run-1")
-        with pytest.raises(JobStateError, match="cannot be taken over"):
+        with pytest.raises(JobStateError, match="cannot be copied"):
             runs.rerun("run-1", PipelineStage.LAYOUT)
         with pytest.raises(JobStateError, match="cancel its job"):
             runs.delete("run-1")

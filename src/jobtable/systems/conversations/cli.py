@@ -143,10 +143,10 @@ def rerun(
 
 
 def _finish(services: Services, run: Run, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
-    """Let workers do the run with a bar, print it, and end with 5 unless it is COMPLETED."""
+    """Wait for the workers with a progress bar, print the run, and exit with 5 unless it is COMPLETED."""
     runs, run_id = services.get(ConversationRuns), run.record.run_id
     if not submit_only:
-        say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
+        say(f"Run {run_id}: if you stop it, `jobtable worker --queue {QUEUE} --until-empty` continues it.")
         working = workers_for(services, settings, [QUEUE], slots=2, preload=["jobtable.systems.conversations.stages"])
         with working as workers, bar("Analysing", 100) as shown:
             run = workers.poll(
@@ -158,14 +158,14 @@ def _finish(services: Services, run: Run, settings: Settings, *, submit_only: bo
 
 
 def _refuse_without_extra(settings: Settings, *, submit_only: bool = False) -> None:
-    """Say what is missing before anything is stored; who only submits, or to a server, leaves the work to others."""
+    """Refuse to store anything if a local worker would lack the extra."""
     if not submit_only and settings.server is None:
         _refuse_without_numbers()
 
 
 def _refuse_without_numbers() -> None:
     if find_spec("sklearn") is None:
-        raise typer.BadParameter("the analysis needs the extra: pip install 'jobtable[conversations]'")
+        raise typer.BadParameter("the analysis needs an extra: pip install 'jobtable[conversations]'")
 
 
 def _print_run(runs: ConversationRuns, run: Run, *, as_json: bool) -> None:
@@ -252,7 +252,7 @@ def show(
 
 
 def _result_row(result: JobResult) -> dict[str, Any]:
-    """A result without what all results of a run have in common, and short enough for a line."""
+    """Return a result without the fields that all results of a run share, short enough for a line."""
     values = result.model_dump(exclude=set(JobResult.model_fields))
     return {name: _short(value) for name, value in values.items()}
 
@@ -340,6 +340,6 @@ def example(
 
     for path in (folder / COMMENTS_FILE, folder / VOTES_FILE):
         if path.exists():
-            raise typer.BadParameter(f"{path} is there already: name another folder")
+            raise typer.BadParameter(f"{path} already exists; choose another folder")
     write_export(generate_export(seed, comments=comments, voters=voters), folder)
     say(f"Wrote {comments} comments of {voters} participants to {folder}.")

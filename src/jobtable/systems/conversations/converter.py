@@ -28,10 +28,10 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 
 class Array(Protocol):
-    """A numpy array, as far as the converter needs one; numpy itself is not needed."""
+    """What the converter needs of a numpy array; numpy itself is not needed."""
 
     def tolist(self) -> Any:
-        """The values as Python's own."""
+        """Return the values as Python's own."""
         ...
 
 
@@ -41,7 +41,7 @@ Keywords: TypeAlias = Iterable[tuple[str, float]]
 
 
 class JobTree(TypedDict, total=False):
-    """The job that a result belongs to, always passed as parameters, and its place in the tree."""
+    """The job that a result belongs to, always passed as parameters, and its position in the tree."""
 
     job_id: Required[str]
     parent_job_id: str | None
@@ -50,7 +50,7 @@ class JobTree(TypedDict, total=False):
 
 
 def _plain(values: Any) -> Any:
-    """Python's own values of an array or of one of its elements."""
+    """Return an array or one of its elements as Python's own values."""
     return values.tolist() if hasattr(values, "tolist") else values
 
 
@@ -63,12 +63,12 @@ def _point(coordinates: Floats | None) -> Point | None:
         return None
     numbers = _plain(coordinates)
     if len(numbers) != 2:
-        raise ValueRefusedError(f"a point of the layout has two coordinates, not {len(numbers)}")
+        raise ValueRefusedError(f"a point of the layout must have two coordinates, not {len(numbers)}")
     return Point(x=numbers[0], y=numbers[1])
 
 
 class DataConverter:
-    """Makes entities from what the steps of an analysis compute. `job_id` is always given, never looked up."""
+    """Makes entities from the arrays of an analysis. `job_id` is always given, never looked up."""
 
     @staticmethod
     def create_comment_embedding(
@@ -83,7 +83,7 @@ class DataConverter:
         clock: Clock = SYSTEM_CLOCK,
         **job: Unpack[JobTree],
     ) -> CommentEmbedding:
-        """The embedding of a comment; `packed` stores its vector as float32 instead of a list of numbers."""
+        """Make the embedding of a comment; `packed` stores its vector as float32 instead of a list of numbers."""
         numbers = [float(number) for number in _plain(vector)]
         near = None
         if neighbors is not None:
@@ -112,7 +112,7 @@ class DataConverter:
         clock: Clock = SYSTEM_CLOCK,
         **job: Unpack[JobTree],
     ) -> Iterator[CommentEmbedding]:
-        """The embeddings of many comments, from a matrix with a row for each; `layout` has a point for each."""
+        """Yield the embeddings of many comments, from a matrix with a row and a `layout` with a point for each."""
         points: Iterable[Floats | None] = repeat(None, len(_plain(comment_ids))) if layout is None else layout
         for comment_id, vector, point in zip(_plain(comment_ids), vectors, points, strict=True):
             yield DataConverter.create_comment_embedding(
@@ -128,7 +128,7 @@ class DataConverter:
 
     @staticmethod
     def from_row(kind: type[R], row: Mapping[str, Any], *, clock: Clock = SYSTEM_CLOCK, **job: Unpack[JobTree]) -> R:
-        """Any result from a plain row, as a CSV file or another program has it: names are the entity's fields."""
+        """Make any result from a plain row, such as one of a CSV file; names are the entity's fields."""
         values = {"created_at": clock.now(), **{name: _plain(value) for name, value in row.items()}, **job}
         return kind.model_validate(values)
 
@@ -143,7 +143,7 @@ class DataConverter:
         clock: Clock = SYSTEM_CLOCK,
         **job: Unpack[JobTree],
     ) -> CommentClusterAssignment:
-        """A comment's cluster in each layer, from one row of an array of layers; -1 stands for none."""
+        """Make the cluster assignment of a comment from its row of an array of layers; -1 means none."""
         clusters = [int(cluster) for cluster in _plain(layer_clusters)]
         return CommentClusterAssignment(
             comment_id=int(comment_id),
@@ -173,7 +173,7 @@ class DataConverter:
         clock: Clock = SYSTEM_CLOCK,
         **job: Unpack[JobTree],
     ) -> CommentCluster:
-        """A cluster with its keywords; parent and children are named by (layer, cluster)."""
+        """Make a cluster with its keywords; parent and children are (layer, cluster)."""
         return CommentCluster(
             cluster_key=cluster_key(layer_id, cluster_id),
             conversation_id=conversation_id,
@@ -204,7 +204,7 @@ class DataConverter:
         clock: Clock = SYSTEM_CLOCK,
         **job: Unpack[JobTree],
     ) -> GraphEdge:
-        """An edge between two comments."""
+        """Make an edge between two comments."""
         source, target = int(source_id), int(target_id)
         return GraphEdge(
             edge_id=f"{source}_{target}",
@@ -232,7 +232,7 @@ class DataConverter:
         clock: Clock = SYSTEM_CLOCK,
         **job: Unpack[JobTree],
     ) -> TopicName:
-        """The name of a cluster, as a model gave it."""
+        """Make the name that a model gave a cluster."""
         return TopicName(
             topic_key=cluster_key(layer_id, cluster_id),
             conversation_id=conversation_id,
@@ -258,7 +258,7 @@ class DataConverter:
         clock: Clock = SYSTEM_CLOCK,
         **job: Unpack[JobTree],
     ) -> CommentExtremity:
-        """How far a comment divides; `votes` are those on it: 1 agrees, -1 disagrees, 0 passes."""
+        """Make the extremity of a comment; `votes` are those on it: 1 agrees, -1 disagrees, 0 passes."""
         cast = None if votes is None else [int(vote) for vote in _plain(votes)]
         return CommentExtremity(
             comment_id=int(comment_id),
@@ -275,7 +275,7 @@ class DataConverter:
 
 
 def cluster_key(layer_id: int, cluster_id: int) -> str:
-    """The name of a cluster within its job."""
+    """Return the key of a cluster within its job."""
     return f"layer{int(layer_id)}_{int(cluster_id)}"
 
 

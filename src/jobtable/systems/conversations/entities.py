@@ -1,4 +1,4 @@
-"""The six tables of conversation analysis, one entity in each, all keyed by job first; and the runs that fill them."""
+"""The six tables of conversation analysis, one entity each and keyed by job, and the runs that fill them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLES = (embeddings, cluster_assignments, cluster_structures, graph_edges, topi
 
 
 class JobResult(Entity):
-    """What every result has: the job that made it, its place in the job tree, and its conversation."""
+    """The fields of every result: the job that made it, its position in the job tree, and its conversation."""
 
     by_conversation = Key(index=CONVERSATION_INDEX)
 
@@ -53,28 +53,28 @@ class Embedding(Part):
 
 
 class Point(Part):
-    """A place in the two-dimensional layout."""
+    """A position in the two-dimensional layout."""
 
     x: float
     y: float
 
 
 class Keyword(Part):
-    """A word that tells a cluster from the others, and how strongly."""
+    """A word that distinguishes a cluster from others, and how strongly."""
 
     word: str
     score: float
 
 
 class Neighbour(Part):
-    """A comment close to another one."""
+    """A comment that is close to another one."""
 
     comment_id: Count
     distance: Annotated[float, Field(ge=0)]
 
 
 class CommentEmbedding(JobResult, table=embeddings):
-    """The embedding of a comment, its place in the layout, and its nearest neighbours."""
+    """The embedding of a comment, its position in the layout, and its nearest neighbours."""
 
     comment_id: Count
     embedding: Embedding
@@ -83,7 +83,7 @@ class CommentEmbedding(JobResult, table=embeddings):
 
 
 class CommentClusterAssignment(JobResult, table=cluster_assignments):
-    """The cluster of a comment in each layer of the hierarchy, layer 0 being the finest; -1 stands for none."""
+    """The cluster of a comment in each layer of the hierarchy, of which layer 0 is the finest; -1 means none."""
 
     comment_id: Count
     layer_clusters: dict[str, int]
@@ -94,7 +94,7 @@ class CommentClusterAssignment(JobResult, table=cluster_assignments):
 
 
 class CommentCluster(JobResult, table=cluster_structures):
-    """A cluster of one layer: its size, its place, its keywords, and where it stands in the hierarchy."""
+    """A cluster of one layer: its size, position, keywords, and relatives in the hierarchy."""
 
     cluster_key: NonEmpty
     layer_id: Count
@@ -110,7 +110,7 @@ class CommentCluster(JobResult, table=cluster_structures):
 
 
 class GraphEdge(JobResult, table=graph_edges):
-    """An edge of the neighbourhood graph that the layout is made from."""
+    """An edge of the neighbourhood graph."""
 
     edge_id: NonEmpty
     source_id: Count
@@ -134,7 +134,7 @@ class TopicName(JobResult, table=topic_names):
 
 
 class CommentExtremity(JobResult, table=extremities):
-    """How far a comment divides the groups of voters, and what each part of the measure is."""
+    """How much a comment divides the groups of voters, and the components of that measure."""
 
     comment_id: Count
     extremity_value: Annotated[float, Field(ge=0)]
@@ -154,7 +154,7 @@ class StoredFile(Part):
 
 
 class ConversationRun(Entity, table=main, type="CONVERSATION_RUN"):
-    """One analysis of a conversation: what it works on, and how. It has its root job's id, and stands beside it."""
+    """One analysis of a conversation: its input and its settings. It has the id of its root job, and lies beside it."""
 
     key = Key("JOB#{run_id}", "CONVERSATION_RUN")
     by_conversation = Key("CONVERSATION#{conversation_id}", "RUN#{created_at}", index="GSI1")
@@ -167,8 +167,8 @@ class ConversationRun(Entity, table=main, type="CONVERSATION_RUN"):
     votes: StoredFile
     seed: Count = 0
     embed: str | None = None
-    """`module:function` from texts to an array; without it TF-IDF and a truncated SVD."""
+    """`module:function` from texts to an array; by default TF-IDF and a truncated SVD."""
     includes_moderated: bool = False
     source_run_id: str | None = None
-    """The run whose results were taken over up to `first_stage`."""
+    """The run whose results were copied up to `first_stage`."""
     first_stage: str | None = None

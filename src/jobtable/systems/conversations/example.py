@@ -1,4 +1,4 @@
-"""Conversations that nobody had, for trying the analysis and for testing it."""
+"""Generated conversations, to try and to test the analysis."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TOPICS = (
 )
 _OPENINGS = ("We need better", "The council should pay for", "I worry about", "Nobody looks after", "More money for")
 _LOYALTY = 0.85
-"""How likely a participant votes as the group does."""
+"""The probability that a participant votes like their group."""
 
 
 def generate_export(seed: int = 0, *, comments: int = 120, voters: int = 60, votes_per_voter: int = 40) -> PolisExport:
-    """A conversation with clear topics and two opinion groups; one comment in twenty is moderated out."""
+    """Generate a conversation with clear topics and two opinion groups; one comment in twenty is moderated out."""
     random = np.random.default_rng(seed)
     made = []
     stances = random.choice([AGREE, DISAGREE], size=(2, comments))

@@ -1,4 +1,4 @@
-"""The stages of an analysis: what each waits for, what it runs, and which results it stores."""
+"""The stages of an analysis: their dependencies, tasks and results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from jobtable.systems.conversations.entities import (
 )
 
 _IDS = uuid.UUID("0b7b5b0e-6a3c-5d50-8f0c-0f6d2f0a9c11")
-"""The name space of the ids of stage jobs."""
-
-
+"""The namespace of the ids of stage jobs."""
 _STAGES = "jobtable.systems.conversations.stages"
 
 
 class PipelineStage(StrEnum):
-    """The stages in their order."""
+    """The stages in order."""
 
     EMBEDDING = "EMBEDDING"
     CLUSTERING = "CLUSTERING"
@@ -36,7 +34,7 @@ class PipelineStage(StrEnum):
 
 @dataclass(frozen=True)
 class StageDeclaration:
-    """What there is to know of a stage without running it."""
+    """The task of a stage, its dependencies, and the results that it stores."""
 
     task: str
     after: tuple[PipelineStage, ...]
@@ -57,7 +55,7 @@ PIPELINE: dict[PipelineStage, StageDeclaration] = {
     PipelineStage.TOPICS: StageDeclaration(f"{_STAGES}:name_topics", (PipelineStage.KEYWORDS,), (TopicName,)),
     PipelineStage.EXTREMITY: StageDeclaration(f"{_STAGES}:measure_extremity", (), (CommentExtremity,)),
 }
-"""Every stage, behind those that it waits for. LAYOUT also adds places and neighbours to the stored embeddings."""
+"""Every stage, after its dependencies. LAYOUT also adds positions and neighbours to the stored embeddings."""
 
 REUSE_TASK = f"{_STAGES}:take_over_results"
 
@@ -68,12 +66,12 @@ STAGE_OF: dict[type[JobResult], PipelineStage] = {
 
 
 def stage_job_id(run_id: str, stage: PipelineStage) -> str:
-    """The id of the job of a stage. It follows from the run's, so that starting a run twice makes no second job."""
+    """Return the id of a stage's job, derived from the run's so that starting a run twice makes no second job."""
     return str(uuid.uuid5(_IDS, f"{run_id}\n{stage}"))
 
 
 def stages_from(first: PipelineStage) -> frozenset[PipelineStage]:
-    """A stage and every stage that waits for it, directly or not."""
+    """Return a stage and all stages that depend on it, directly or indirectly."""
     chosen = {first}
     for stage, declaration in PIPELINE.items():
         if chosen.intersection(declaration.after):

@@ -1,4 +1,4 @@
-"""Runs of a server: read as here, changed by its REST API."""
+"""Runs of a server: read through its store, changed through its REST API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobtable.systems.conversations.runs import (
 
 
 class ServerRuns(ConversationRuns):
-    """Analyses that a server's workers do. In whose name they are, the token says."""
+    """Analyses by the workers of a server; the token decides in whose name."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(jobs)
@@ -34,7 +34,7 @@ class ServerRuns(ConversationRuns):
         user: str = "local",
         queue: str = QUEUE,
     ) -> Run:
-        """Upload the export and let the jobs of all stages be submitted. What is wrong with it is said before."""
+        """Check the export and upload it for the server to analyse."""
         settings = settings or RunSettings()
         _refuse_another_queue(queue)
         refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
@@ -57,14 +57,12 @@ class ServerRuns(ConversationRuns):
         user: str = "local",
         queue: str = QUEUE,
     ) -> Run:
-        """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""
         _refuse_another_queue(queue)
         path = path_of("conversation-runs", run_id, "rerun")
         body = {"first": first.value, "seed": seed, "new_run_id": new_run_id}
         return self._run(self._server.create(path, body))
 
     def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:
-        """Take a run away with everything it stored."""
         return Deleted(**self._server.write("DELETE", path_of("conversation-runs", run_id), query={"stop": stop}))
 
     def _run(self, answer: dict[str, dict[str, str]]) -> Run:
@@ -73,4 +71,4 @@ class ServerRuns(ConversationRuns):
 
 def _refuse_another_queue(queue: str) -> None:
     if queue != QUEUE:
-        raise ValueRefusedError(f"a server's runs are in its queue {QUEUE!r}, and not in {queue!r}")
+        raise ValueRefusedError(f"runs on a server use its queue {QUEUE!r}, not {queue!r}")

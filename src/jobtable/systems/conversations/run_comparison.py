@@ -1,4 +1,4 @@
-"""Two runs side by side: what is the same, and where they differ."""
+"""The comparison of two runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_CLUSTER = -1
 
 @dataclass(frozen=True)
 class TableComparison:
-    """How many results of a kind each run has, and how many of them are the same but for the run they belong to."""
+    """The number of results of one kind in each run, and of those that are equal in both."""
 
     table: str
     one: int
@@ -34,18 +34,18 @@ class TableComparison:
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """How alike two runs cluster the comments that both have, in one layer."""
+    """How similarly two runs cluster their common comments in one layer."""
 
     layer: int
     one_clusters: int
     other_clusters: int
     agreement: float
-    """The adjusted Rand index: 1 for the same clusters, around 0 for clusters that have nothing in common."""
+    """The adjusted Rand index: 1 for equal clusters, about 0 for unrelated ones."""
 
 
 @dataclass(frozen=True)
 class ExtremityChange:
-    """A comment on which two runs differ."""
+    """A comment whose extremity differs."""
 
     comment_id: int
     one: float
@@ -54,28 +54,28 @@ class ExtremityChange:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Two runs of one conversation, or of two."""
+    """Two runs, of the same conversation or of different ones."""
 
     one: str
     other: str
     settings: dict[str, tuple[Any, Any]]
-    """What differs in what they worked on and how."""
+    """The inputs and settings that differ."""
     tables: list[TableComparison]
     layers: list[LayerComparison]
     topics_of_both: list[str]
     topics_of_one: list[str]
     topics_of_other: list[str]
     extremity_changes: list[ExtremityChange]
-    """The largest changes of extremity, the largest first."""
+    """The largest changes of extremity, largest first."""
 
     @property
     def is_same(self) -> bool:
-        """Whether every result of either run is also one of the other."""
+        """Whether both runs have the same results."""
         return all(table.one == table.other == table.same for table in self.tables)
 
 
 def compare_runs(runs: ConversationRuns, one: str, other: str) -> RunComparison:
-    """Compare the results of two runs, table by table."""
+    """Compare two runs."""
     first, second = runs.get(one).record, runs.get(other).record
     looked_at = ("conversation_id", "seed", "embed", "includes_moderated")
     settings = {name: (getattr(first, name), getattr(second, name)) for name in looked_at}
@@ -100,7 +100,7 @@ def _compare_table(runs: ConversationRuns, one: str, other: str, kind: type[JobR
     range_key = attrgetter(table.primary[1])
     counts = Counter[int]()
     same = 0
-    # Both come in the order of their range key, so two results are in memory at once: embeddings are large.
+    # Both are sorted by range key, so only two results are in memory at once: embeddings are large.
     sides = (_marked(side, runs.list_results(run, kind)) for side, run in enumerate((one, other)))
     in_order = heapq.merge(*sides, key=lambda marked: range_key(marked[1]))
     for _, pair in groupby(in_order, key=lambda marked: range_key(marked[1])):
@@ -146,7 +146,7 @@ def _extremity_changes(runs: ConversationRuns, one: str, other: str) -> list[Ext
 
 
 def adjusted_rand_index(one: Sequence[int], other: Sequence[int]) -> float:
-    """How alike two divisions of the same things are, corrected for what chance would give; at most 1."""
+    """Return how similar two clusterings of the same things are, corrected for chance; at most 1."""
     pairs = comb(len(one), 2)
     together = _pairs(Counter(zip(one, other, strict=True)).values())
     in_one, in_other = _pairs(Counter(one).values()), _pairs(Counter(other).values())

@@ -1,7 +1,7 @@
-"""Runs: analyses of conversations on the job engine, side by side.
+"""Runs: analyses of conversations on the job engine.
 
-A run is a root job with a child job a stage. Each stage stores its results under its own job's id; the record of the
-run stands beside the root job and names the export in object storage. Starting a run twice with one id makes it once.
+A run is a root job with one child job per stage. Each stage stores its results under the id of its job; the record of
+the run lies beside the root job and names the export in object storage. The same id starts a run only once.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ R = TypeVar("R", bound=JobResult)
 QUEUE = "conversations"
 JOB_TYPE = "conversation"
 PREFIX = "conversations"
-"""The objects of runs stand under this prefix."""
+"""The prefix of all objects of runs."""
 _LARGEST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a conversation is analysed."""
+    """How to analyse a conversation."""
 
     seed: int = 0
     embed: str | None = None
-    """`module:function` from texts to an array; without it TF-IDF and a truncated SVD."""
+    """`module:function` from texts to an array; by default TF-IDF and a truncated SVD."""
     includes_moderated: bool = False
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run: its record, its root job, and the job of each stage that is there."""
+    """A run: its record, its root job, and the existing jobs of its stages."""
 
     record: ConversationRun
     root: Job
@@ -75,13 +75,13 @@ class Run:
 
     @property
     def progress(self) -> float:
-        """How much of the run is done, in percent."""
+        """The progress of the run, in percent."""
         return round(sum(job.progress for job in self.stages.values()) / len(PIPELINE), 1)
 
 
 @dataclass(frozen=True)
 class Deleted:
-    """What the deletion of a run took away."""
+    """What the deletion of a run removed."""
 
     results: int
     """Items in the six tables."""
@@ -97,7 +97,7 @@ class ConversationRuns:
         self._store = jobs.store
         self._results = Conversations(jobs.store)
 
-    # --- starting ---------------------------------------------------------------------------------------------------
+    # --- starting
 
     def start(
         self,
@@ -110,9 +110,9 @@ class ConversationRuns:
         user: str = "local",
         queue: str = QUEUE,
     ) -> Run:
-        """Keep the export and submit the jobs of all stages; workers of the queue do the rest.
+        """Store the export and submit the jobs of all stages; the workers of the queue run them.
 
-        The same call with the same run_id finds the run, or finishes a start that was interrupted.
+        The same call with the same run_id finds the run, or finishes an interrupted start.
         """
         settings = settings or RunSettings()
         refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
@@ -140,20 +140,18 @@ class ConversationRuns:
         user: str = "local",
         queue: str = QUEUE,
     ) -> Run:
-        """Run a stage and all that wait for it again, as a new run; the results of the others are taken over.
+        """Run a stage and its dependents again, as a new run with copies of the other results.
 
-        The first run stays as it is, so that the two can be compared, and either can be deleted. The same call with
-        the same new_run_id finds the new run, or finishes a start that was interrupted.
+        The two runs are independent: they can be compared, and either can be deleted. The same call with the same
+        new_run_id finds the new run, or finishes an interrupted start.
         """
         source = self.get(run_id)
         anew = stages_from(first)
         for stage in PipelineStage:
             job = source.stages.get(stage)
             if stage not in anew and (job is None or job.status is not Status.COMPLETED):
-                raise JobStateError(
-                    f"stage {stage} of run {run_id} is {job.status if job else 'not there'}, so its results cannot be "
-                    f"taken over: run again from {stage} or an earlier stage"
-                )
+                message = f"stage {stage} of run {run_id} is {job.status if job else 'missing'} and cannot be copied"
+                raise JobStateError(message, hint=f"rerun from {stage} or an earlier stage")
         new_id = new_run_id or str(uuid.uuid4())
         old = source.record
         comments_csv, votes_csv = self._export_of(old)
@@ -172,33 +170,30 @@ class ConversationRuns:
     def _export_of(self, record: ConversationRun) -> tuple[bytes, bytes]:
         try:
             return self._jobs.objects.get(record.comments.key), self._jobs.objects.get(record.votes.key)
-        except ObjectNotFoundError as error:  # it is the first that goes
-            raise NotFoundError(f"run {record.run_id} has no export any more: it is being deleted") from error
+        except ObjectNotFoundError as error:  # it is deleted first
+            raise NotFoundError(f"run {record.run_id} is being deleted and has no export") from error
 
     def _start(
         self, record: ConversationRun, export: tuple[bytes, bytes], queue: str, anew: frozenset[PipelineStage]
     ) -> Run:
-        """Keep the export, then store the record that names it with all jobs, in one transaction.
-
-        What an earlier call with this id has stored is found instead.
-        """
+        """Store the export, then the record that names it with all jobs in one transaction, or find the run."""
         run_id = record.run_id
         if not self._is_started(run_id):
             for file, content in zip((record.comments, record.votes), export, strict=True):
                 self._jobs.objects.put(file.key, content)
             stages = (self._stage_job(record, stage, queue, is_anew=stage in anew) for stage in PipelineStage)
             self._jobs.submit_together([_root_job(record, queue), *stages], record)
-        run = self.get(run_id)  # another start with this id may have come first
+        run = self.get(run_id)  # another start with this id may have been faster
         if _started_with(run.record) != _started_with(record):
-            raise AlreadyExistsError(f"run {run_id} was started before with another export or other settings")
+            raise AlreadyExistsError(f"run {run_id} was already started with another export or other settings")
         return run
 
     def _is_started(self, run_id: str) -> bool:
         root = self._store.find(Job.key(job_id=run_id))
         if root is not None and not _is_root(root):
-            raise ConflictError(f"job {run_id} is there already, and is no analysis: give the run another id")
+            raise ConflictError(f"job {run_id} exists and is not an analysis", hint="use another id")
         if root is not None and root.deleted_at is not None:
-            raise ConflictError(f"run {run_id} is being deleted: delete it again, to the end")
+            raise ConflictError(f"run {run_id} is being deleted", hint="finish its deletion first")
         return root is not None
 
     def _stage_job(self, record: ConversationRun, stage: PipelineStage, queue: str, *, is_anew: bool) -> NewJob:
@@ -221,15 +216,15 @@ class ConversationRuns:
             max_attempts=2,
         )
 
-    # --- looking ----------------------------------------------------------------------------------------------------
+    # --- reading
 
     def get(self, run_id: str) -> Run:
-        """The run with the jobs of its tree, or NotFoundError."""
+        """Return a run with the jobs of its tree, or raise NotFoundError."""
         record = self._record(run_id)
         keys = [run_id, *(stage_job_id(run_id, stage) for stage in PipelineStage)]
         root, *jobs = self._store.batch_get(Job.key(job_id=job_id) for job_id in keys)
         if root is None or not _is_root(root):
-            raise NotFoundError(f"run {run_id} was not started completely", hint="start it again with this id")
+            raise NotFoundError(f"the start of run {run_id} was interrupted", hint="start it again with the same id")
         return Run(
             record, root, {stage: job for stage, job in zip(PipelineStage, jobs, strict=True) if job is not None}
         )
@@ -242,65 +237,65 @@ class ConversationRuns:
 
     @access_pattern("All runs of a conversation, newest first", index="GSI1")
     def list_runs(self, conversation_id: str) -> Query[ConversationRun]:
-        """The runs of a conversation, newest first."""
+        """Yield the runs of a conversation, newest first."""
         return self._store.query(ConversationRun.by_conversation(conversation_id=conversation_id), newest_first=True)
 
     def statuses(self, records: Iterable[ConversationRun]) -> dict[str, Status]:
-        """The status of each run; one that was not started completely has none."""
+        """Return the status of each run; one whose start was interrupted has none."""
         jobs = self._store.batch_get(Job.key(job_id=record.run_id) for record in records)
         return {job.job_id: job.status for job in jobs if job is not None and _is_root(job)}
 
     def list_results(self, run_id: str, kind: type[R]) -> Query[R]:
-        """The results of one kind that a run has stored, in order of their range key."""
+        """Yield the results of one kind that a run stored, by range key."""
         return self._results.list_by_job(kind, stage_job_id(run_id, STAGE_OF[kind]))
 
     def count_results(self, run_id: str) -> dict[str, int]:
-        """How many results a run has in each of the six tables."""
+        """Count the results of a run in each of the six tables."""
         return {kind.__schema__.table.name: self.list_results(run_id, kind).count() for kind in STAGE_OF}
 
     def is_referenced(self, key: str) -> bool:
-        """Whether an object belongs to a run that is there: what a sweep for orphans asks."""
+        """Return whether an object belongs to an existing run, for the sweep of orphans."""
         parts = key_parts(key)
         if len(parts) < 4 or parts[0] != PREFIX:
             return False
         record = self._store.find(ConversationRun.key(run_id=parts[2]))
         return record is not None and key in (record.comments.key, record.votes.key)
 
-    # --- ending -----------------------------------------------------------------------------------------------------
+    # --- deleting
 
     def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:
-        """Take a run away with everything it stored: results, export and jobs.
+        """Delete a run with everything it stored: results, export and jobs.
 
-        Refused while it runs, unless it is to be stopped first. If it is interrupted, the same call again finishes it:
-        the root job goes last.
+        Refused while it runs, unless `stop` cancels it first. The same call again finishes an interrupted deletion: the
+        root job goes last.
         """
         root = self._store.find(Job.key(job_id=run_id))
         if root is None or not _is_root(root):
-            root = None  # a job of somebody else stays as it is
-            self._record(run_id)  # that of a root may have gone before it
+            root = None  # a job of something else stays
+            self._record(run_id)  # a root's record may be deleted before it
         if stop:
             self._stop(run_id, by)
         self._refuse_running(run_id)
-        self._jobs.mark_as_going(self._jobs_of(run_id))  # nothing of a run is taken away that may still be retried
+        self._jobs.mark_as_going(self._jobs_of(run_id))  # so that nothing that is deleted can be retried
         record = self._store.find(ConversationRun.key(run_id=run_id))
-        if record is not None:  # before the results: as long as the export is there, who takes them over gets them all
+        if record is not None:  # before the results: while the export exists, a rerun finds them all
             for file in (record.comments, record.votes):
                 self._jobs.objects.delete(file.key)
         results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in PipelineStage)
         if root is None:
             return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
-        jobs = reversed(self._jobs_of(run_id))  # the root goes last, and the record, which stands under it, with it
+        jobs = reversed(self._jobs_of(run_id))  # the root goes last, with the record under it
         return Deleted(results, sum(self._jobs.delete_for_system(job.job_id) for job in jobs))
 
     def _stop(self, run_id: str, by: str) -> None:
-        """Cancel what has not ended: no index needs to show it, and an earlier call may have got half way."""
+        """Cancel the unfinished jobs without an index: an earlier call may have cancelled some."""
         for job in self._jobs_of(run_id):
             if not job.is_final:
                 with contextlib.suppress(JobStateError):  # it has just ended
                     self._jobs.cancel(job.job_id, by=by, tree=False)
 
     def _refuse_running(self, run_id: str) -> None:
-        """Wait for the workers of a run that has ended, or is to; ConflictError if there is more to come."""
+        """Wait for the workers of a run that ended or must end; JobStateError if it is still running."""
         jobs = self._jobs_of(run_id)
         unfinished = next((job for job in jobs if not job.is_final and job.requested is None), None)
         if unfinished is not None:
@@ -308,7 +303,7 @@ class ConversationRuns:
         await_workers(self._jobs, jobs, f"delete run {run_id}")
 
     def _jobs_of(self, run_id: str) -> list[Job]:
-        """The jobs of a run that are there by their ids, the root first: else the end of its stages would end it."""
+        """Return the existing jobs of a run, root first: otherwise the end of its stages would end it."""
         keys = [
             Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in PipelineStage))
         ]
@@ -328,32 +323,32 @@ def _root_job(record: ConversationRun, queue: str) -> NewJob:
 
 
 def _is_root(job: Job) -> bool:
-    """Whether a job is that of a run; another one may have its id."""
+    """Return whether a job is the root of a run; an unrelated job may have its id."""
     return job.job_type == JOB_TYPE and job.parent_job_id is None and job.definition.task is None
 
 
 def _started_with(record: ConversationRun) -> dict[str, Any]:
-    """What a run works on, and how: not when and by whom it was started, nor where its export is kept."""
+    """Return the input and the settings of a run, without its time, user and storage."""
     given = record.model_dump(exclude={"created_at", "created_by", "comments", "votes"})
     return given | {"comments": record.comments.sha256, "votes": record.votes.sha256}
 
 
 def _file(conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:
-    """Where a file of an export is kept, and what is in it."""
+    """Return the record of a file of an export."""
     sha256 = hashlib.sha256(content).hexdigest()
-    # Two starts with one id at once must not put their exports in each other's place: the second one is refused.
+    # Concurrent starts with one id must not overwrite each other's exports: the second one is refused.
     key = object_key(PREFIX, conversation_id, run_id, sha256[:16], name)
     return StoredFile(key=key, size_bytes=len(content), sha256=sha256)
 
 
 def _checked_seed(seed: int) -> int:
     if not 0 <= seed <= _LARGEST_SEED:
-        raise ValueRefusedError(f"a seed is a number from 0 to {_LARGEST_SEED}, not {seed}")
+        raise ValueRefusedError(f"seed must be a number from 0 to {_LARGEST_SEED}, not {seed}")
     return seed
 
 
 def refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settings: RunSettings) -> None:
-    """Say at once what the first stage would say only when a worker has come to it."""
+    """Raise ValueRefusedError at once for what the first stage would reject later."""
     _checked_seed(settings.seed)
     export = parse_export(comments_csv, votes_csv)
     kept = export if settings.includes_moderated else export.without_moderated_out()
@@ -363,4 +358,4 @@ def refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settin
             f"there is no comment to analyse: all {taken_out} are moderated out" if taken_out else "there is no comment"
         )
     if settings.embed is not None and not all(settings.embed.partition(":")):
-        raise ValueRefusedError(f"{settings.embed!r} names no embedding function: write module:function")
+        raise ValueRefusedError(f"embed must have the form module:function, not {settings.embed!r}")

@@ -1,4 +1,4 @@
-"""The verbs of conversation analysis: store results of a job, and find them by job or by conversation."""
+"""The verbs of conversation analysis: store the results of a job, and find them by job or by conversation."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ R = TypeVar("R", bound=JobResult)
 
 
 def tables(*, conversation_index: bool = True) -> tuple[Table, ...]:
-    """The six tables as they are to be created: with the index by conversation, or without it."""
+    """Return the six tables with or without the index by conversation."""
     return TABLES if conversation_index else tuple(table.without_index(CONVERSATION_INDEX) for table in TABLES)
 
 
 class Conversations:
-    """The results of all jobs, in one store. Every verb that reads one kind of result takes its entity.
+    """The results of all jobs in one store; each kind of result is named by its entity.
 
-    `conversation_index=False` says that the tables were created without the optional index.
+    `conversation_index=False` means that the tables were created without the optional index.
     """
 
     def __init__(self, store: Store, *, conversation_index: bool = True) -> None:
@@ -42,26 +42,25 @@ class Conversations:
 
     @classmethod
     def of(cls, jobs: Jobs) -> Self:
-        """Make it over the store of the jobs."""
         return cls(jobs.store)
 
     def put_results(self, results: Iterable[JobResult]) -> int:
-        """Store results of any kind, each on its own; gives their number."""
+        """Store results of any kind, each on its own; return their number."""
         return self._store.batch_put(results)
 
     @access_pattern("Get all data for a specific job")
     def list_by_job(self, kind: type[R], job_id: str) -> Query[R]:
-        """All results of one kind that a job has stored, in order of their range key."""
+        """Yield all results of one kind that a job stored, by range key."""
         return self._store.query(kind.key(job_id=job_id))
 
     @access_pattern("Get all data for a specific job and conversation")
     def list_by_job_and_conversation(self, kind: type[R], job_id: str, conversation_id: str) -> Query[R]:
-        """The results of one kind that a job has stored for one conversation; reads all of the job's."""
+        """Yield the results of one kind that a job stored for one conversation; reads all of the job's."""
         return self._store.query(kind.key(job_id=job_id), where=kind.conversation_id == conversation_id)
 
     @access_pattern("Get all data for a specific conversation", index="ConversationIndex")
     def list_by_conversation(self, kind: type[R], conversation_id: str, *, newest_first: bool = False) -> Query[R]:
-        """The results of one kind of all jobs for a conversation, by creation. Needs the optional index."""
+        """Yield the results of one kind of all jobs for a conversation, by creation; requires the optional index."""
         if not self._has_index:
             raise ValueRefusedError(
                 f"{kind.__name__} by conversation needs the index {CONVERSATION_INDEX}, which is switched off; "
@@ -70,38 +69,36 @@ class Conversations:
         return self._store.query(kind.by_conversation(conversation_id=conversation_id), newest_first=newest_first)
 
     def delete_job(self, job_id: str) -> int:
-        """Take out everything that a job has stored in the six tables; gives the number of items."""
+        """Delete everything that a job stored in the six tables; return the number of items."""
         kinds = [schema.cls for table in TABLES for schema in table.entities.values()]
         return sum(self._store.batch_delete(self._store.query(kind.key(job_id=job_id))) for kind in kinds)
 
-    # --- one item ---------------------------------------------------------------------------------------------------
-
     @access_pattern("Get a specific item: comment embedding")
     def get_comment_embedding(self, job_id: str, comment_id: int) -> CommentEmbedding:
-        """The embedding of a comment, or NotFoundError."""
+        """Return the embedding of a comment, or raise NotFoundError."""
         return self._store.get(CommentEmbedding.key(job_id=job_id, comment_id=comment_id))
 
     @access_pattern("Get a specific item: cluster assignment")
     def get_cluster_assignment(self, job_id: str, comment_id: int) -> CommentClusterAssignment:
-        """The clusters of a comment, or NotFoundError."""
+        """Return the clusters of a comment, or raise NotFoundError."""
         return self._store.get(CommentClusterAssignment.key(job_id=job_id, comment_id=comment_id))
 
     @access_pattern("Get a specific item: cluster structure")
     def get_cluster(self, job_id: str, cluster_key: str) -> CommentCluster:
-        """A cluster, or NotFoundError."""
+        """Return a cluster, or raise NotFoundError."""
         return self._store.get(CommentCluster.key(job_id=job_id, cluster_key=cluster_key))
 
     @access_pattern("Get a specific item: graph edge")
     def get_graph_edge(self, job_id: str, edge_id: str) -> GraphEdge:
-        """An edge, or NotFoundError."""
+        """Return an edge, or raise NotFoundError."""
         return self._store.get(GraphEdge.key(job_id=job_id, edge_id=edge_id))
 
     @access_pattern("Get a specific item: topic name")
     def get_topic_name(self, job_id: str, topic_key: str) -> TopicName:
-        """The name of a topic, or NotFoundError."""
+        """Return the name of a topic, or raise NotFoundError."""
         return self._store.get(TopicName.key(job_id=job_id, topic_key=topic_key))
 
     @access_pattern("Get a specific item: comment extremity")
     def get_comment_extremity(self, job_id: str, comment_id: int) -> CommentExtremity:
-        """The extremity of a comment, or NotFoundError."""
+        """Return the extremity of a comment, or raise NotFoundError."""
         return self._store.get(CommentExtremity.key(job_id=job_id, comment_id=comment_id))

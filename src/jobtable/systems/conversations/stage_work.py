@@ -1,4 +1,4 @@
-"""A stage at work: its run, what earlier stages stored, and where its own results go."""
+"""A running stage: its run, the results of earlier stages, and the storage of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RESULTS_A_STEP = 50
 
 
 class StageWork:
-    """What a stage of a run has at hand. Comments, and all arrays with a row for each, come in the order of ids."""
+    """What a stage of a run works with. Comments, and all arrays with a row for each, are in the order of ids."""
 
     def __init__(self, job: JobContext, run_id: str, stage: PipelineStage) -> None:
         jobs = job.jobs
@@ -50,7 +50,7 @@ class StageWork:
         self._lease = job.lease
 
     def tree_of(self, stage: PipelineStage) -> JobTree:
-        """The place in the job tree of what a stage stores."""
+        """Return the position in the job tree of a stage's results."""
         run_id = self.run.run_id
         return JobTree(
             job_id=stage_job_id(run_id, stage), parent_job_id=run_id, root_job_id=run_id, job_stage=stage.value
@@ -62,12 +62,12 @@ class StageWork:
 
     @cached_property
     def comments(self) -> tuple[Comment, ...]:
-        """The comments that the run looks at: those that are moderated out only if it was told so."""
+        """The comments that the run analyses, without moderated ones unless its settings include them."""
         return tuple(each for each in self._all_comments if self.run.includes_moderated or not each.is_moderated_out)
 
     @property
     def left_out(self) -> int:
-        """How many comments the run does not look at, because a moderator took them out."""
+        """The number of comments that the run skips because a moderator rejected them."""
         return len(self._all_comments) - len(self.comments)
 
     @cached_property
@@ -79,46 +79,45 @@ class StageWork:
         return [comment.comment_id for comment in self.comments]
 
     def export(self) -> PolisExport:
-        """The whole export, with the votes."""
+        """Return the whole export with the votes."""
         return parse_export(self._read(self.run.comments), self._read(self.run.votes))
 
     def _read(self, file: StoredFile) -> bytes:
         content = self._objects.get(file.key)
         if hashlib.sha256(content).hexdigest() != file.sha256:
-            raise ValueRefusedError(f"the object {file.key} is not what run {self.run.run_id} was started with")
+            raise ValueRefusedError(f"object {file.key} changed since run {self.run.run_id} was started")
         return content
 
     def refuse_deleted(self, source_run_id: str) -> None:
-        """Raise ValueRefusedError if a run is gone, or on its way: what was read of its results may not be all.
+        """Raise ValueRefusedError if a run is deleted or being deleted, so that some of its results may be missing.
 
-        Its export goes first, so as long as that is there, all of its results are.
+        Its export is deleted first: while that exists, so do all results.
         """
         try:
             source = self._store.get(ConversationRun.key(run_id=source_run_id))
             self._objects.describe(source.votes.key)
         except (NotFoundError, ObjectNotFoundError) as error:
-            raise ValueRefusedError(
-                f"run {source_run_id}, whose results are taken over, was deleted: start a run of its own"
-            ) from error
+            message = f"run {source_run_id} was deleted, so its results cannot be copied"
+            raise ValueRefusedError(message, hint="start a new run") from error
 
     def earlier(self, kind: type[R]) -> list[R]:
-        """What an earlier stage of this run has stored, in the order of its keys."""
+        """Return the results of an earlier stage of this run, by key."""
         return list(self.results.list_by_job(kind, stage_job_id(self.run.run_id, STAGE_OF[kind])))
 
     def vectors(self) -> Floats:
-        """The embedding of each comment."""
+        """Return the embedding of each comment."""
         return np.array([embedding.embedding.vector for embedding in self.earlier(CommentEmbedding)], np.float64)
 
     def hierarchy(self) -> Hierarchy:
-        """The clusters of each comment."""
+        """Return the clusters of each comment."""
         assigned = [assignment.layer_clusters for assignment in self.earlier(CommentClusterAssignment)]
         layers = range(len(assigned[0]))
         return Hierarchy(np.array([[clusters[str(layer)] for layer in layers] for clusters in assigned], np.int64))
 
     def store(self, results: Iterable[JobResult]) -> int:
-        """Store results in place of what an earlier attempt of the stage stored; gives their number.
+        """Store results over those of an earlier attempt; return their number.
 
-        LeaseLostError once another worker may run the stage: later stages may have added to its results meanwhile.
+        LeaseLostError once another worker may run the stage, because later stages may have added to its results.
         """
         stored = 0
         for some in packed(results, _RESULTS_A_STEP):
@@ -131,7 +130,7 @@ class StageWork:
 
 
 class _Stamp(SystemClock):
-    """Always the same instant: what a stage stores bears the time of its run, whenever and however often it runs."""
+    """A clock that stands still: the results of a stage have the time of its run, however often it runs."""
 
     def __init__(self, moment: datetime) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""What the jobs of an analysis do: one task a stage. Each reads what earlier stages stored, and stores its own.
+"""The tasks of an analysis, one per stage: each reads the results of earlier stages and stores its own.
 
-A stage that runs twice leaves the same items: everything follows from the export, the settings and the seed, results
-bear the time at which the run was created, and the arithmetic keeps its order.
+A stage that runs twice stores the same items: they depend only on the export, the settings and the seed, have the
+creation time of the run, and the arithmetic keeps its order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TOP_COMMENTS = 10
 
 @task
 def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
-    """A vector for each comment."""
+    """Embed each comment."""
     work = StageWork(job, run_id, PipelineStage.EMBEDDING)
     if work.run.embed is None:
         vectors, model = embed_tfidf(work.texts, seed=work.run.seed), TFIDF_MODEL
@@ -56,7 +56,7 @@ def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
 
 @task
 def cluster_comments(job: JobContext, run_id: str) -> dict[str, int]:
-    """The clusters of each comment, in layers."""
+    """Cluster the comments in layers."""
     work = StageWork(job, run_id, PipelineStage.CLUSTERING)
     vectors = work.vectors()
     hierarchy = cluster(vectors, np.asarray(vectors.any(axis=1)))
@@ -79,12 +79,12 @@ def cluster_comments(job: JobContext, run_id: str) -> dict[str, int]:
 
 @task
 def lay_out_comments(job: JobContext, run_id: str) -> dict[str, int]:
-    """A place in the plane for each comment, its neighbours, and the graph of all of them."""
+    """Find a position and the neighbours of each comment, and the graph of all neighbours."""
     work = StageWork(job, run_id, PipelineStage.LAYOUT)
     vectors = work.vectors()
     near = find_neighbours(vectors)
     edges = work.store(_edges(work, near))
-    job.progress(30, "neighbours are found")
+    job.progress(30, "found the neighbours")
     places = arrange(vectors, seed=work.run.seed)
     work.store(_placed(work, near, places))
     return {"comments": len(places), "edges": edges}
@@ -108,7 +108,7 @@ def _edges(work: StageWork, near: Neighbourhood) -> Iterator[GraphEdge]:
 
 
 def _placed(work: StageWork, near: Neighbourhood, places: Floats) -> Iterator[CommentEmbedding]:
-    """The embeddings as they are stored, with places and neighbours."""
+    """Yield the stored embeddings with their positions and neighbours."""
     ids = work.comment_ids
     rows = zip(work.earlier(CommentEmbedding), places.tolist(), near.indices, near.distances, strict=True)
     for embedding, (x, y), others, distances in rows:
@@ -121,7 +121,7 @@ def _placed(work: StageWork, near: Neighbourhood, places: Floats) -> Iterator[Co
 
 @task
 def describe_clusters(job: JobContext, run_id: str) -> dict[str, int]:
-    """Each cluster: its size, its place, its words, its comments, and where it stands in the hierarchy."""
+    """Describe each cluster: its size, position, words, comments, and relatives in the hierarchy."""
     work = StageWork(job, run_id, PipelineStage.KEYWORDS)
     hierarchy = work.hierarchy()
     return {"clusters": work.store(_clusters(work, hierarchy)), "layers": len(hierarchy.layers)}
@@ -155,7 +155,7 @@ def _clusters(work: StageWork, hierarchy: Hierarchy) -> Iterator[CommentCluster]
 
 @task
 def name_topics(job: JobContext, run_id: str) -> dict[str, int]:
-    """A name for each cluster, from its words."""
+    """Name each cluster by its words."""
     work = StageWork(job, run_id, PipelineStage.TOPICS)
     made = (
         DataConverter.create_topic_name(
@@ -175,11 +175,11 @@ def name_topics(job: JobContext, run_id: str) -> dict[str, int]:
 
 @task
 def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
-    """How far each comment divides the opinion groups."""
+    """Measure how much each comment divides the opinion groups."""
     work = StageWork(job, run_id, PipelineStage.EXTREMITY)
     export = work.export()
     if export.unknown_votes:
-        job.warning(f"{export.unknown_votes} votes are on comments that the export does not have")
+        job.warning(f"ignored {export.unknown_votes} votes on comments that the export does not contain")
     matrix = vote_matrix(work.comment_ids, export.votes)
     groups = group_voters(matrix)
     made = (
@@ -200,13 +200,13 @@ def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
 
 @task
 def take_over_results(job: JobContext, run_id: str, stage: PipelineStage, source_run_id: str) -> dict[str, int]:
-    """Store what the same stage of another run has stored, as this run's own: each run stands by itself."""
+    """Copy the results of the same stage of another run, so that each run is complete in itself."""
     work = StageWork(job, run_id, stage)
     stored = 0
     for kind in PIPELINE[stage].stores:
         for_source = work.results.list_by_job(kind, stage_job_id(source_run_id, stage))
         changes = {**work.tree, "created_at": work.run.created_at}
-        if stage is PipelineStage.EMBEDDING:  # places and neighbours come from LAYOUT, which may be about to run anew
+        if stage is PipelineStage.EMBEDDING:  # positions and neighbours come from LAYOUT, which may run again
             changes |= {"umap_coordinates": None, "nearest_neighbors": None}
         stored += work.store(each.replace(**changes) for each in for_source)
     if stage is PipelineStage.LAYOUT:

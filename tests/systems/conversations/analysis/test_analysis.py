@@ -67,7 +67,7 @@ def test_any_function_can_embed_but_its_array_is_checked() -> None:
             embed_with(partial(lambda array, _: array, given_back), ["a", "b"])
     assert load_embed("math:hypot") is not None
     for path in ("math:nothing", "no.such.module:f", "math", ":f"):
-        with pytest.raises(ValueRefusedError, match="no embedding function"):
+        with pytest.raises(ValueRefusedError, match="cannot load the embedding function"):
             load_embed(path)
 
 

@@ -44,19 +44,19 @@ def test_other_names_of_the_columns_are_understood() -> None:
 @pytest.mark.parametrize(
     ("comments", "votes", "complaint"),
     [
-        (b"", VOTES, "comments.csv has no column comment-id: it has none"),
-        (b"comment-id,moderated\n", VOTES, "comments.csv has no column comment-body: it has comment-id, moderated"),
+        (b"", VOTES, "comments.csv has no column comment-id; it has none"),
+        (b"comment-id,moderated\n", VOTES, "comments.csv has no column comment-body; it has comment-id, moderated"),
         (b"comment-id,comment-body\nx,y\n", VOTES, "comments.csv, line 2: comment-id must be a whole number, not 'x'"),
-        (b"comment-id,comment-body\n-1,y\n", VOTES, "comments.csv, line 2: comment-id must be 0 or more, not -1"),
-        (b"comment-id,comment-body\n1,y\n1,z\n", VOTES, "comments.csv, line 3: comment 1 stands in the file twice"),
-        (b"comment-id,comment-body\n1,y,z\n", VOTES, "comments.csv, line 2: 3 values, but 2 columns"),
+        (b"comment-id,comment-body\n-1,y\n", VOTES, "comments.csv, line 2: comment-id must be at least 0, not -1"),
+        (b"comment-id,comment-body\n1,y\n1,z\n", VOTES, "comments.csv, line 3: comment 1 is a duplicate"),
+        (b"comment-id,comment-body\n1,y,z\n", VOTES, "comments.csv, line 2: 3 values for 2 columns"),
         (b'comment-id,comment-body\n1,"y\n', VOTES, "comments.csv, line 2: unexpected end of data"),
-        (b"comment-id,comment-body\n1,\xff\n", VOTES, "comments.csv, line 2: this is not UTF-8 text"),
+        (b"comment-id,comment-body\n1,\xff\n", VOTES, "comments.csv, line 2: not UTF-8 text"),
         (b"comment-id,comment-body\n1," + b"y" * 10_001, VOTES, "is a quotation mark missing?"),
         (b"comment-id,comment-body\n1," + b"y" * 200_000, VOTES, "field larger than field limit"),
         (b"comment-id,comment-body\n1_0,y\n", VOTES, "comment-id must be a whole number, not '1_0'"),
         ("comment-id,comment-body\n\u0661,y\n".encode(), VOTES, "comment-id must be a whole number"),
-        (b"comment-id,comment-body\n" + b"1" * 42 + b",y\n", VOTES, "comment-id must have 18 digits at most, not 42"),
+        (b"comment-id,comment-body\n" + b"1" * 42 + b",y\n", VOTES, "comment-id must have at most 18 digits, not 42"),
         (b"comment-id,Comment_ID,comment-body\n1,2,y\n", VOTES, "comments.csv has two columns comment-id"),
         (b"comment-id,comment-body\n", b"comment-id,voter-id,vote\n1,a,2\n", "vote must be from -1 to 1, not 2"),
         (b"comment-id,comment-body\n", b"comment-id,voter-id,vote\n1,a,\n", "vote must be a whole number, not ''"),
@@ -69,7 +69,7 @@ def test_a_broken_file_is_refused_with_its_place(comments: bytes, votes: bytes, 
 
 
 def test_a_folder_without_the_files_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueRefusedError, match=r"not the folder of a Polis export: comments.csv cannot be read"):
+    with pytest.raises(ValueRefusedError, match=r"not the folder of a Polis export: cannot read comments.csv"):
         read_export(tmp_path)
 
 

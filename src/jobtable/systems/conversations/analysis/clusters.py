@@ -1,4 +1,4 @@
-"""Hierarchical clusters in layers: layer 0 is the finest, and each cluster lies whole in one of the next layer."""
+"""Hierarchical clusters in layers: layer 0 is the finest, and each cluster lies in one cluster of the next layer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from jobtable.systems.conversations.analysis.numerics import Flags, Floats, Inte
 
 NO_CLUSTER = -1
 _SMALLER_BY = 3
-"""Each layer has about a third of the clusters of the layer below."""
+"""Each layer has about a third as many clusters as the layer below."""
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The cluster of each comment in each layer: a row a comment, a column a layer, -1 for none."""
+    """The cluster of each comment (row) in each layer (column); -1 means none."""
 
     labels: Integers
 
@@ -27,44 +27,44 @@ class Hierarchy:
         return range(self.labels.shape[1])
 
     def clusters(self, layer: int) -> list[int]:
-        """The clusters of a layer, the largest first."""
+        """Return the clusters of a layer, largest first."""
         return list(range(int(self.labels[:, layer].max(initial=NO_CLUSTER)) + 1))
 
     def members(self, layer: int, cluster: int) -> Integers:
-        """The places in the array of a cluster's comments."""
+        """Return the rows of the comments in a cluster."""
         return np.flatnonzero(self.labels[:, layer] == cluster)
 
     def parent(self, layer: int, cluster: int) -> tuple[int, int] | None:
-        """The cluster of the next layer that holds this one, as (layer, cluster); none in the last layer."""
+        """Return the cluster of the next layer that contains this one, as (layer, cluster); None in the last layer."""
         if layer + 1 not in self.layers:
             return None
         return layer + 1, int(self.labels[self.members(layer, cluster)[0], layer + 1])
 
     def children(self, layer: int, cluster: int) -> list[tuple[int, int]]:
-        """The clusters of the layer below that lie in this one."""
+        """Return the clusters of the layer below that lie in this one."""
         if layer == 0:
             return []
         inside = np.unique(self.labels[self.members(layer, cluster), layer - 1])
         return [(layer - 1, int(child)) for child in inside]
 
     def shared_layers(self, one: int, other: int) -> list[int]:
-        """The layers in which two comments are in one cluster."""
+        """Return the layers in which two comments share a cluster."""
         same = (self.labels[one] == self.labels[other]) & (self.labels[one] != NO_CLUSTER)
         return [int(layer) for layer in np.flatnonzero(same)]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How well each comment fits into its cluster, shaped as the labels are; 0 where it has none."""
+    """How well each comment fits its cluster, in the shape of the labels; 0 without a cluster."""
 
     distances: Floats
     """From the comment to the centre of its cluster."""
     confidences: Floats
-    """0 to 1: over a half where its own centre is nearer than any other."""
+    """From 0 to 1; above 0.5 if its own centre is nearer than any other."""
 
 
 def layer_sizes(count: int) -> list[int]:
-    """How many clusters each layer is to have for that many comments, from the finest to the coarsest."""
+    """Return the number of clusters in each layer for that many comments, finest first."""
     if count < 4:
         return [1] if count else []
     sizes = [min(count // 2, round(1.5 * math.sqrt(count)))]
@@ -75,9 +75,9 @@ def layer_sizes(count: int) -> list[int]:
 
 @in_one_thread
 def cluster(vectors: Floats, belongs: Flags | None = None) -> Hierarchy:
-    """Ward's hierarchy, cut at several sizes. Comments that do not belong (those without words) get no cluster.
+    """Cut Ward's hierarchy at several sizes; comments that do not belong (those without words) get no cluster.
 
-    Clusters are numbered by size, then by their first comment, so that equal vectors get equal labels in every run.
+    Clusters are numbered by size, then by first comment, so that equal vectors get equal labels in every run.
     """
     chosen = np.arange(len(vectors)) if belongs is None else np.flatnonzero(belongs)
     sizes = layer_sizes(len(chosen))
@@ -93,7 +93,7 @@ def _cuts(vectors: Floats, sizes: list[int]) -> list[Integers]:
     cuts: list[Integers] = []
     for size in sizes:
         cut = fcluster(tree, size, criterion="maxclust").astype(np.int64)
-        # Many equal comments can leave two sizes with the same cut, which is then one layer.
+        # With many equal comments, two sizes can have the same cut, which is then one layer.
         if not cuts or cut.max() < cuts[-1].max():
             cuts.append(cut)
     return cuts
@@ -109,7 +109,7 @@ def _by_size(cut: Integers) -> Integers:
 
 @in_one_thread
 def fit(vectors: Floats, hierarchy: Hierarchy) -> Fit:
-    """The distance of each comment to the centre of its cluster, in each layer, and how sure that choice is."""
+    """Measure the distance of each comment to the centre of its cluster in each layer, and the confidence of it."""
     distances = np.zeros(hierarchy.labels.shape)
     confidences = np.zeros(hierarchy.labels.shape)
     for layer in hierarchy.layers:

@@ -1,4 +1,4 @@
-"""From texts to vectors."""
+"""Embeddings: texts become vectors."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from jobtable.systems.conversations.analysis.keywords import words_of
 from jobtable.systems.conversations.analysis.numerics import Floats, in_one_thread
 
 Embed: TypeAlias = Callable[[Sequence[str]], Any]
-"""Any function from texts to an array with a row for each of them."""
+"""A function from texts to an array with a row for each."""
 
 DIMENSIONS = 50
 TFIDF_MODEL = "tfidf-svd"
 _DECIMALS = 6
-"""More digits than these are noise of the arithmetic; they would only make items larger."""
+"""Further digits are noise, and would only make items larger."""
 
 
 @in_one_thread
 def embed_tfidf(texts: Sequence[str], *, seed: int = 0, dimensions: int = DIMENSIONS) -> Floats:
-    """Unit vectors from TF-IDF and a truncated SVD: texts with the same words are close. No words, a zero vector.
+    """Embed texts by TF-IDF and a truncated SVD: unit vectors, close for texts with the same words, 0 without words.
 
-    The same texts and the same seed give the same vectors. There are at most `dimensions` of them, and never more
-    than texts or words.
+    The same texts and seed yield the same vectors. Their dimensions are at most `dimensions`, and at most the number of
+    texts and of words.
     """
     # scikit-learn has no types, and pyright takes the default of a parameter for all that it may be.
     vectorizer = TfidfVectorizer(analyzer=words_of, sublinear_tf=True)  # pyright: ignore[reportArgumentType]
     try:
         weights = vectorizer.fit_transform(texts)
-    except ValueError:  # scikit-learn's answer when no text has a word
+    except ValueError:  # no text has a word
         return np.zeros((len(texts), 1))
     rank = min(dimensions, *weights.shape)
     left, singular, _ = randomized_svd(weights, rank, random_state=seed)
@@ -47,24 +47,24 @@ def embed_tfidf(texts: Sequence[str], *, seed: int = 0, dimensions: int = DIMENS
 
 
 def embed_with(function: Embed, texts: Sequence[str]) -> Floats:
-    """The vectors that any function gives for the texts, checked: a row for each, all numbers finite."""
+    """Embed texts with a function, and check the result: a row for each text, all numbers finite."""
     vectors = np.asarray(function(texts), dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
         raise ValueRefusedError(
-            f"{_name(function)} must give an array with a row for each of {len(texts)} texts, not {vectors.shape}"
+            f"{_name(function)} must return an array with a row for each of {len(texts)} texts, not {vectors.shape}"
         )
     if not np.isfinite(vectors).all():
-        raise ValueRefusedError(f"{_name(function)} gave numbers that are not finite")
+        raise ValueRefusedError(f"{_name(function)} returned numbers that are not finite")
     return vectors
 
 
 def load_embed(path: str) -> Embed:
-    """The embedding function that `module:function` names."""
+    """Import the embedding function of a `module:function` path."""
     module_name, _, name = current_path(path).partition(":")
     try:
         function: Embed = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueRefusedError(f"there is no embedding function {path}: write module:function ({error})") from error
+        raise ValueRefusedError(f"cannot load the embedding function {path!r} (module:function): {error}") from error
     return function
 
 

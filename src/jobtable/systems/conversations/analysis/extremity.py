@@ -1,4 +1,4 @@
-"""How far a comment divides those who vote on it."""
+"""How much a comment divides its voters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VOTE_SPREAD = "vote_spread"
 
 @dataclass(frozen=True)
 class Extremity:
-    """How far one comment divides: 0 where all say the same, 1 where they could not say more different things."""
+    """How much one comment divides its voters, from 0 for agreement to 1 for the greatest division."""
 
     value: float
     method: str
@@ -24,11 +24,10 @@ class Extremity:
 
 
 def extremities(matrix: VoteMatrix, groups: OpinionGroups) -> list[Extremity]:
-    """The extremity of each comment, in the order of the matrix.
+    """Return the extremity of each comment, in the order of the matrix.
 
     With at least two opinion groups it is the largest gap between the shares of any two groups that agree (or
-    disagree); a group without votes on the comment counts as undecided. Without groups it is how evenly the votes
-    split.
+    disagree); a group without votes counts as undecided. Otherwise it is how evenly the votes split.
     """
     spread = _spread(matrix.values)
     if groups.count < 2:
@@ -55,13 +54,13 @@ def extremities(matrix: VoteMatrix, groups: OpinionGroups) -> list[Extremity]:
 
 
 def _share(votes: Floats, kind: int) -> Floats:
-    """The share of a group's votes on each comment that are of a kind, with one vote more of either side."""
+    """Return the share of one kind among a group's votes on each comment, with one more vote on either side."""
     share: Floats = ((votes == kind).sum(axis=0) + 1) / ((~np.isnan(votes)).sum(axis=0) + 2)
     return share
 
 
 def _spread(values: Floats) -> Floats:
-    """Four times the product of the shares that agree and disagree: 1 where half agree and half disagree."""
+    """Return 4 times the product of the shares that agree and disagree: 1 if half agree and half disagree."""
     counts = np.maximum((~np.isnan(values)).sum(axis=0), 1)
     spread: Floats = np.round(4 * ((values == 1).sum(axis=0) / counts) * ((values == -1).sum(axis=0) / counts), 6)
     return spread

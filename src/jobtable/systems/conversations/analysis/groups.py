@@ -15,25 +15,25 @@ from jobtable.systems.conversations.analysis.votes import VoteMatrix
 
 UNGROUPED = -1
 _UPDATES = 50
-"""How often a conversation is looked at. Two published ones have the number of groups that Polis gives from 40 on; with
-fewer updates, the one in which two numbers are nearly as good had 2, 3 or 4."""
+"""The number of updates. From 40 on, two published conversations have as many groups as in Polis; with
+fewer updates, the one in which two numbers are almost equally good had 2, 3 or 4."""
 _FEWEST_VOTES = 7
-"""Who has voted less often (and not on every comment) says too little to be placed..."""
+"""Participants with fewer votes (and not on every comment) cannot be placed..."""
 _FEWEST_VOTERS = 15
-"""...unless there would be fewer than this."""
+"""...unless fewer participants than these would remain."""
 _MOST_BASES = 100
 _BASE_STEPS = 100
 _MOST_GROUPS = 5
 _BASES_A_GROUP = 12
 _GROUP_STEPS = 20
 _PATIENCE = 4
-"""After so many updates with the same best number of groups, that number is taken."""
+"""After so many updates with the same best number of groups, that number is adopted."""
 _SMALL = 100
 
 
 @dataclass(frozen=True)
 class OpinionGroups:
-    """The group of each participant, -1 for who is in none; and how far each comment pulls opinions apart."""
+    """The group of each participant, -1 for none, and how far each comment pulls opinions apart."""
 
     labels: Integers
     comment_reach: Floats
@@ -46,12 +46,12 @@ class OpinionGroups:
 
 @in_one_thread
 def group_voters(matrix: VoteMatrix) -> OpinionGroups:
-    """Opinion groups as Polis finds them, which looks at a conversation again and again while votes come in.
+    """Find opinion groups like Polis, which updates a conversation again and again while votes come in.
 
-    A missing vote counts as the comment's mean. Participants are placed by the two main directions of all votes, who
-    voted seldom further out; k-means makes at most 100 base clusters of them, and 2 to 5 groups of those. Both go on
-    from where they were at the update before. The number of groups is the one with the best silhouette over base
-    clusters, once it is the best four times in a row.
+    A missing vote counts as the comment's mean. The two main directions of all votes place the participants, those with
+    few votes further out; k-means makes at most 100 base clusters of them, and 2 to 5 groups of those, starting from
+    the last update. The number of groups is the one with the best silhouette over base clusters, once it is the best
+    four times in a row.
     """
     conversation = _Conversation(matrix)
     total = len(matrix.history)
@@ -61,7 +61,7 @@ def group_voters(matrix: VoteMatrix) -> OpinionGroups:
 
 
 class _Conversation:
-    """A conversation as far as it has come, and what is remembered from update to update."""
+    """The state of a conversation between updates."""
 
     def __init__(self, matrix: VoteMatrix) -> None:
         voters, comments = matrix.values.shape
@@ -76,7 +76,7 @@ class _Conversation:
         self.reach: Floats = np.zeros(comments)
 
     def update(self, votes: int) -> None:
-        """Look at the first votes, so many of them."""
+        """Update the groups by the first `votes` votes."""
         rows, columns, values = self._rows[:votes], self._columns[:votes], self._values[:votes]
         cast = np.bincount(rows, minlength=self._shape[0])
         on_comment = np.bincount(columns, minlength=self._shape[1])
@@ -90,7 +90,7 @@ class _Conversation:
         self._divide(np.round(np.asarray(centred @ directions.T, np.float64) * seldom[:, None], 9))
 
     def _let_in(self, cast: Integers, comments: int) -> None:
-        """Who has voted often enough is looked at from then on; where they are few, those who voted most are, too."""
+        """Admit participants with enough votes for good; if they are few, also those with the most votes."""
         self._is_in |= cast >= min(_FEWEST_VOTES, comments)
         missing = _FEWEST_VOTERS - np.count_nonzero(self._is_in)
         if missing > 0:
@@ -100,7 +100,7 @@ class _Conversation:
     def _divide(self, places: Floats) -> None:
         active = self._by_first_vote()
         self.labels[active] = 0
-        if not places.any():  # nobody differs from anybody
+        if not places.any():  # all agree
             return
         voters = Points(active, places[active], np.ones(len(active)))
         bases = cluster(voters, _MOST_BASES, self._bases, steps=_BASE_STEPS)
@@ -114,14 +114,14 @@ class _Conversation:
         self.labels[active] = found[count].labels[bases.labels]
 
     def _by_first_vote(self) -> Integers:
-        """The rows of those who are looked at, in the order in which they came."""
+        """Return the rows of the admitted participants, by their first vote."""
         rows, first = np.unique(self._rows, return_index=True)
         in_order: Integers = rows[np.argsort(first)]
         return in_order[self._is_in[in_order]]
 
 
 class _GroupCount:
-    """How many groups there are: it changes only when another number was the best some times in a row."""
+    """The number of groups, which changes only after another number was the best several times in a row."""
 
     def __init__(self) -> None:
         self._taken = 0
@@ -129,7 +129,7 @@ class _GroupCount:
         self._times = 0
 
     def choose(self, scores: dict[int, float]) -> int:
-        """The number for this update; of numbers that are as good, the higher one."""
+        """Return the number for this update; of equally good numbers, the higher one."""
         best = max(scores, key=lambda count: (scores[count], count))
         self._times = self._times + 1 if best == self._best else 1
         self._best = best
@@ -139,14 +139,14 @@ class _GroupCount:
 
 
 def _main_directions(centred: csr_array, shape: tuple[int, int]) -> Floats:
-    """At most two directions, each pointing to the side of its largest entry, so that the sign is always the same."""
+    """Return at most two directions, with the sign of their largest entry positive, so that it is always the same."""
     smaller = min(shape)
     if smaller < 2 or not centred.count_nonzero():
         return np.empty((0, shape[1]))
     if smaller <= _SMALL:
         _, singular, directions = np.linalg.svd(centred.toarray(), full_matrices=False)
-    else:  # only two directions are wanted, and a whole decomposition of many votes takes minutes
-        start = np.random.default_rng(0).normal(size=smaller)  # centred votes can take a regular one to zero
+    else:  # a full decomposition of many votes takes minutes
+        start = np.random.default_rng(0).normal(size=smaller)  # centred votes can map a regular one to zero
         _, singular, directions = svds(centred, k=2, v0=start)
     order = np.argsort(-singular, kind="stable")[:2]
     kept = np.asarray(directions)[order][singular[order] > 1e-9]
@@ -155,7 +155,7 @@ def _main_directions(centred: csr_array, shape: tuple[int, int]) -> Floats:
 
 
 def _silhouette(points: Points, groups: Clusters) -> float:
-    """How much nearer the base clusters are to their own group than to the next one, from -1 to 1."""
+    """Return how much nearer the base clusters are to their own group than to the next one, from -1 to 1."""
     count = len(groups.ids)
     if not 2 <= count < len(points.names):
         return 0.0 if count > 1 else -1.0

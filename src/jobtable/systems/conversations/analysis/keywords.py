@@ -1,4 +1,4 @@
-"""What a cluster is about: its words, and a name made of them."""
+"""The words of texts and clusters, and cluster names made of them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ _FRAGMENTS = frozenset({"don", "doesn", "isn", "aren", "won", "ll", "ve", "re", 
 
 @dataclass(frozen=True)
 class ClusterWords:
-    """The words of one cluster with their scores, the strongest first."""
+    """The words of one cluster with their scores, strongest first."""
 
     frequent: list[tuple[str, float]]
-    """Those that stand in it most often: how often."""
+    """The most frequent ones, with their counts."""
     telling: list[tuple[str, float]]
-    """Those that tell it from its neighbours, by class-based TF-IDF."""
+    """Those that distinguish it from other clusters, by class-based TF-IDF."""
 
 
 def words_of_clusters(clusters: Sequence[Sequence[str]]) -> list[ClusterWords]:
-    """The words of each cluster of one layer, given the texts of each.
+    """Find the words of each cluster of one layer, given the texts of each.
 
-    Class-based TF-IDF takes a cluster as one long text: how large a word's share of it is, times how rare the word
-    is over all clusters.
+    Class-based TF-IDF treats a cluster as one long text: a word's share of it, times how rare the word is overall.
     """
     counted = [Counter(word for text in texts for word in words_of(text)) for texts in clusters]
     everywhere = sum(counted, Counter[str]())
@@ -57,7 +56,7 @@ def _strongest(scores: dict[str, float]) -> list[tuple[str, float]]:
 
 
 def name_topic(words: Sequence[tuple[str, float]]) -> str:
-    """A name from keywords, the strongest first: no two that are forms of one word."""
+    """Make a name from keywords, strongest first, without two forms of the same word."""
     chosen: list[str] = []
     for word, _ in words:
         if not any(_same_stem(word, other) for other in chosen):
@@ -75,7 +74,7 @@ def _same_stem(one: str, other: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text that carry meaning, in lower case: none that only hold English sentences together."""
+    """Return the meaningful words of a text in lower case, without English stop words."""
     found = (match.group().lower().replace(_APOSTROPHE, "'").removesuffix("'s") for match in _WORD.finditer(text))
     return [word for word in found if len(word) > 1 and not _is_empty(word)]
 

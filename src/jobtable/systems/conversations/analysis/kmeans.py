@@ -1,4 +1,4 @@
-"""k-means that goes on from the clusters of an earlier moment: those who stay together keep their id."""
+"""k-means that continues from earlier clusters, so that points that stay together keep their cluster's id."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scipy.spatial.distance import cdist
 from jobtable.systems.conversations.analysis.numerics import Floats, Integers
 
 _STILL = 0.01
-"""Centres that move less have come to rest."""
+"""Centres that move less count as still."""
 _NOTHING = 1e-9
-"""What differs by less differs because numbers are rounded."""
+"""Smaller differences are rounding errors."""
 _NEW = -1
 
 
 @dataclass(frozen=True)
 class Points:
-    """Places with a name and a weight each; a name stands for the same point at every moment."""
+    """Positions with a name and a weight each; a name means the same point in every update."""
 
     names: Integers
     places: Floats
@@ -29,21 +29,21 @@ class Points:
 
 @dataclass(frozen=True)
 class Clusters:
-    """The clusters of some points, by age. Which one a point is in stands in `labels`, as its place in `ids`."""
+    """The clusters of some points, by age; `labels` has the index in `ids` of the cluster of each point."""
 
     ids: Integers
     centres: Floats
     labels: Integers
 
     def of_names(self, points: Points) -> dict[int, int]:
-        """The id of the cluster of each point, by the point's name."""
+        """Return the id of the cluster of each point, by the point's name."""
         return dict(zip(points.names.tolist(), self.ids[self.labels].tolist(), strict=True))
 
 
 def cluster(points: Points, most: int, before: Mapping[int, int] | None = None, *, steps: int) -> Clusters:
-    """At most so many clusters, from those that the points were in `before`, or else from the first points.
+    """Find at most so many clusters, starting from those that the points were in `before`, or from the first points.
 
-    The means move until they rest, but no more often than `steps`; a cluster that loses all its points is gone.
+    The means move until they are still, at most `steps` times; a cluster without points disappears.
     """
     known = np.array([_NEW if before is None else before.get(name, _NEW) for name in points.names.tolist()], np.int64)
     if (known == _NEW).all():
@@ -53,11 +53,11 @@ def cluster(points: Points, most: int, before: Mapping[int, int] | None = None, 
 
 
 def _grow(points: Points, known: Integers, most: int) -> tuple[Integers, Floats]:
-    """The clusters as their points are placed now; where there are too few, the furthest point is one of its own."""
+    """Return the clusters at the current positions; if they are too few, the furthest points become clusters."""
     possible = min(most, len(_distinct(points.places)))
     while True:
         ids, centres = _centres(points, known)
-        _, first = np.unique(centres, axis=0, return_index=True)  # two in one place are one
+        _, first = np.unique(centres, axis=0, return_index=True)  # two at one position are one
         kept = np.sort(first)
         ids, centres = ids[kept], centres[kept]
         distances = cdist(points.places, centres).min(axis=1)
@@ -77,7 +77,7 @@ def _settle(points: Points, ids: Integers, centres: Floats, steps: int) -> Clust
 
 
 def _centres(points: Points, known: Integers) -> tuple[Integers, Floats]:
-    """The clusters that have points, by their ids, and the weighted means of those points."""
+    """Return the ids of the clusters with points, and the weighted means of those points."""
     is_known = known != _NEW
     ids, labels = np.unique(known[is_known], return_inverse=True)
     weights, places = points.weights[is_known], points.places[is_known]
@@ -87,12 +87,12 @@ def _centres(points: Points, known: Integers) -> tuple[Integers, Floats]:
 
 
 def _at_rest(before: Floats, after: Floats) -> bool:
-    """Whether no centre has moved, in whatever order they stand; one that is gone does not count."""
+    """Return whether no centre moved, in any order; one that disappeared does not count."""
     pairs = zip(sorted(before.tolist()), sorted(after.tolist()), strict=False)
     return all(math.dist(old, new) < _STILL for old, new in pairs)
 
 
 def _distinct(places: Floats) -> Floats:
-    """The places that differ, in the order in which they come first."""
+    """Return the distinct positions, by first occurrence."""
     _, first = np.unique(places, axis=0, return_index=True)
     return places[np.sort(first)]

@@ -1,4 +1,4 @@
-"""A map of the comments: who is near whom, and a place in the plane for each."""
+"""A map of the comments: their neighbours, and a position in the plane for each."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from jobtable.systems.conversations.analysis.numerics import Floats, Integers, i
 NEIGHBOURS = 8
 _DECIMALS = 6
 _FEWEST_TO_ARRANGE = 5
-"""Fewer points than these stand on a circle: there is nothing to arrange."""
+"""Fewer points are placed on a circle."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """Two comments, by their place in the array, that are near each other: the first comes before the second."""
+    """Two neighbouring comments by their rows, the smaller first."""
 
     source: int
     target: int
     distance: float
     weight: float
-    """1 where they are the same, near 0 where they have nothing in common."""
+    """1 for equal comments, about 0 for unrelated ones."""
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The nearest neighbours of each comment, the nearest first, by their place in the array."""
+    """The nearest neighbours of each comment by their rows, nearest first."""
 
     indices: Integers
     distances: Floats
 
     def edges(self) -> list[Edge]:
-        """Each pair of neighbours once."""
+        """Return each pair of neighbours once."""
         found: dict[tuple[int, int], float] = {}
         for source, (others, distances) in enumerate(zip(self.indices.tolist(), self.distances.tolist(), strict=True)):
             for other, distance in zip(others, distances, strict=True):
@@ -48,18 +48,18 @@ class Neighbourhood:
 
 @in_one_thread
 def find_neighbours(vectors: Floats, count: int = NEIGHBOURS) -> Neighbourhood:
-    """The nearest comments by cosine distance, at most `count` for each."""
+    """Find the nearest comments by cosine distance, at most `count` for each."""
     count = min(count, len(vectors) - 1)
     if count < 1:
         return Neighbourhood(np.empty((len(vectors), 0), np.int64), np.empty((len(vectors), 0)))
     search = NearestNeighbors(n_neighbors=count, metric="cosine", algorithm="brute").fit(vectors)
-    distances, indices = search.kneighbors()  # without an argument a point is not its own neighbour
+    distances, indices = search.kneighbors()  # without an argument, a point is not its own neighbour
     return Neighbourhood(indices.astype(np.int64), np.round(np.clip(distances, 0.0, 2.0), _DECIMALS))
 
 
 @in_one_thread
 def arrange(vectors: Floats, *, seed: int = 0) -> Floats:
-    """A place in the plane for each vector: near ones near each other. The same seed gives the same places."""
+    """Place vectors in the plane, similar ones near each other; the same seed yields the same positions."""
     count = len(vectors)
     if count < _FEWEST_TO_ARRANGE or len(np.unique(vectors, axis=0)) < _FEWEST_TO_ARRANGE:
         return _circle(vectors)
@@ -71,7 +71,7 @@ def arrange(vectors: Floats, *, seed: int = 0) -> Floats:
 
 
 def _circle(vectors: Floats) -> Floats:
-    """Different vectors evenly on a circle, equal ones on one place."""
+    """Place different vectors evenly on a circle, equal ones at one position."""
     _, place = np.unique(vectors, axis=0, return_inverse=True)
     angles = place.reshape(-1) * (2 * np.pi / max(1, int(place.max(initial=0)) + 1))
     return _rounded(np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float64))

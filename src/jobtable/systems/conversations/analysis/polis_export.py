@@ -1,4 +1,4 @@
-"""A conversation as Polis exports it: comments.csv and votes.csv in one folder."""
+"""A Polis export of a conversation: comments.csv and votes.csv in one folder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ AGREE, PASS, DISAGREE = 1, 0, -1
 MODERATED_OUT = -1
 
 _LONGEST_TEXT = 10_000
-"""No comment of Polis comes near; a row that does has lost a quotation mark."""
+"""Comments of Polis are much shorter; a longer row has lost a quotation mark."""
 
 _WHOLE = re.compile("[+-]?[0-9]+")
 _MOST_DIGITS = 18
-"""Longer ones are no ids or times, and no number of the arrays that the analysis computes with."""
+"""The longest number that fits the arrays of the analysis."""
 
-# Exports of different years and of the database itself name the same columns differently.
+# Exports of different years, and of the database itself, have different names for the same columns.
 _COMMENT_ID = ("comment-id", "tid", "statement-id")
 _TEXT = ("comment-body", "txt", "body", "text", "statement")
 _MODERATION = ("moderated", "mod", "moderation")
@@ -34,7 +34,7 @@ _TIME = ("timestamp", "created")
 
 
 class Comment(NamedTuple):
-    """A comment, and what a moderator said of it: 1 accepted, 0 not looked at, -1 taken out."""
+    """A comment and its moderation: 1 accepted, 0 not reviewed, -1 rejected."""
 
     comment_id: int
     text: str
@@ -46,7 +46,7 @@ class Comment(NamedTuple):
 
 
 class Vote(NamedTuple):
-    """What a participant said of a comment: 1 agrees, -1 disagrees, 0 passes."""
+    """A participant's vote on a comment: 1 agrees, -1 disagrees, 0 passes."""
 
     comment_id: int
     voter_id: str
@@ -55,43 +55,42 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True)
 class PolisExport:
-    """A conversation: its comments by id, and the last vote of each participant on each of them.
+    """A conversation: its comments by id, and the last vote of each participant on each comment.
 
-    Votes stand in the order in which participants first voted on the comments, as far as the files tell.
+    Votes are in the order in which participants first voted on the comments, as far as the files say.
     """
 
     comments: tuple[Comment, ...]
     votes: tuple[Vote, ...]
     unknown_votes: int = 0
-    """How many votes were left out because their comment is not in the export."""
+    """The number of skipped votes on comments that the export does not contain."""
 
     def without_moderated_out(self) -> PolisExport:
-        """The same conversation without comments that a moderator took out, and without the votes on them."""
+        """Return the conversation without the comments that a moderator rejected, and the votes on them."""
         comments = tuple(comment for comment in self.comments if not comment.is_moderated_out)
         kept = {comment.comment_id for comment in comments}
         return PolisExport(comments, tuple(v for v in self.votes if v.comment_id in kept), self.unknown_votes)
 
 
 def read_export(folder: Path) -> PolisExport:
-    """The export in a folder; ValueRefusedError names the file, the line, and what is wrong there."""
+    """Read the export in a folder; ValueRefusedError names the file, the line, and the problem."""
     return parse_export(*read_files(folder))
 
 
 def read_files(folder: Path) -> tuple[bytes, bytes]:
-    """The bytes of comments.csv and votes.csv in a folder."""
+    """Read the bytes of comments.csv and votes.csv in a folder."""
     contents = []
     for name in (COMMENTS_FILE, VOTES_FILE):
         try:
             contents.append((folder / name).read_bytes())
         except OSError as error:
-            raise ValueRefusedError(
-                f"{folder} is not the folder of a Polis export: {name} cannot be read ({error.strerror})"
-            ) from error
+            message = f"{folder} is not the folder of a Polis export: cannot read {name} ({error.strerror})"
+            raise ValueRefusedError(message) from error
     return contents[0], contents[1]
 
 
 def parse_export(comments_csv: bytes, votes_csv: bytes) -> PolisExport:
-    """An export from the bytes of its two files."""
+    """Parse the bytes of the two files of an export."""
     comments = parse_comments(comments_csv)
     known = {comment.comment_id for comment in comments}
     last: dict[tuple[int, str], int] = {}
@@ -105,12 +104,12 @@ def parse_export(comments_csv: bytes, votes_csv: bytes) -> PolisExport:
 
 
 def parse_comments(comments_csv: bytes) -> tuple[Comment, ...]:
-    """The comments by their id, from the bytes of comments.csv alone."""
+    """Parse the bytes of comments.csv alone; return the comments by id."""
     return tuple(sorted(_comments(comments_csv)))
 
 
 def write_export(export: PolisExport, folder: Path) -> None:
-    """Write comments.csv and votes.csv as Polis does; the folder is made where it is missing."""
+    """Write comments.csv and votes.csv as Polis does, in a folder that is created if missing."""
     folder.mkdir(parents=True, exist_ok=True)
     comment_rows = [(c.comment_id, c.moderation, c.text) for c in export.comments]
     _write(folder / COMMENTS_FILE, ("comment-id", "moderated", "comment-body"), comment_rows)
@@ -129,7 +128,7 @@ def _comments(content: bytes) -> Iterator[Comment]:
     for row in _rows(COMMENTS_FILE, content, (_COMMENT_ID, _TEXT)):
         comment_id = row.integer(_COMMENT_ID, at_least=0)
         if comment_id in seen:
-            raise row.refused(f"comment {comment_id} stands in the file twice")
+            raise row.refused(f"comment {comment_id} is a duplicate")
         seen.add(comment_id)
         text = row.text(_TEXT).strip()
         if len(text) > _LONGEST_TEXT:
@@ -139,7 +138,7 @@ def _comments(content: bytes) -> Iterator[Comment]:
 
 
 def _votes(content: bytes) -> list[Vote]:
-    """The votes in the order in which they were cast, as far as the file tells."""
+    """Return the votes in the order in which they were cast, as far as the file says."""
     timed = []
     for row in _rows(VOTES_FILE, content, (_COMMENT_ID, _VOTER, _VOTE)):
         vote = Vote(row.integer(_COMMENT_ID, at_least=0), row.text(_VOTER), row.integer(_VOTE, at_least=-1, at_most=1))
@@ -148,7 +147,7 @@ def _votes(content: bytes) -> list[Vote]:
 
 
 class _Row:
-    """A row of a CSV file, which knows where it stands."""
+    """A row of a CSV file with its location."""
 
     def __init__(self, file_name: str, line: int, values: Mapping[str, str]) -> None:
         self._place = f"{file_name}, line {line}"
@@ -158,7 +157,7 @@ class _Row:
         return ValueRefusedError(f"{self._place}: {reason}")
 
     def find(self, names: Sequence[str]) -> str | None:
-        """The value of the first of these columns that the file has."""
+        """Return the value of the first of these columns that the file has."""
         return next((self._values[name] for name in names if name in self._values), None)
 
     def text(self, names: Sequence[str]) -> str:
@@ -166,13 +165,13 @@ class _Row:
 
     def integer(self, names: Sequence[str], *, at_least: int | None = None, at_most: int | None = None) -> int:
         text = self.text(names).strip()
-        if not _WHOLE.fullmatch(text):  # int() takes more: 1_0, and digits of other scripts
+        if not _WHOLE.fullmatch(text):  # int() accepts more: 1_0, and digits of other scripts
             raise self.refused(f"{names[0]} must be a whole number, not {text[:80]!r}")
         if len(text) > _MOST_DIGITS:
-            raise self.refused(f"{names[0]} must have {_MOST_DIGITS} digits at most, not {len(text)}")
+            raise self.refused(f"{names[0]} must have at most {_MOST_DIGITS} digits, not {len(text)}")
         number = int(text)
         if (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
-            bounds = f"from {at_least} to {at_most}" if at_most is not None else f"{at_least} or more"
+            bounds = f"from {at_least} to {at_most}" if at_most is not None else f"at least {at_least}"
             raise self.refused(f"{names[0]} must be {bounds}, not {number}")
         return number
 
@@ -182,22 +181,21 @@ def _rows(file_name: str, content: bytes, required: Iterable[Sequence[str]]) -> 
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueRefusedError(f"{file_name}, line {line}: this is not UTF-8 text") from error
+        raise ValueRefusedError(f"{file_name}, line {line}: not UTF-8 text") from error
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip().lower().replace("_", "-") for name in next(reader, [])]
         doubled = next((name for place, name in enumerate(header) if name and name in header[:place]), None)
         if doubled is not None:
-            raise ValueRefusedError(f"{file_name} has two columns {doubled}: which one counts?")
+            raise ValueRefusedError(f"{file_name} has two columns {doubled}; remove one")
         for names in required:
             if not set(names) & set(header):
-                raise ValueRefusedError(f"{file_name} has no column {names[0]}: it has {', '.join(header) or 'none'}")
+                raise ValueRefusedError(f"{file_name} has no column {names[0]}; it has {', '.join(header) or 'none'}")
         for values in reader:
             if values:
                 if len(values) != len(header):
-                    raise ValueRefusedError(
-                        f"{file_name}, line {reader.line_num}: {len(values)} values, but {len(header)} columns"
-                    )
+                    message = f"{file_name}, line {reader.line_num}: {len(values)} values for {len(header)} columns"
+                    raise ValueRefusedError(message)
                 yield _Row(file_name, reader.line_num, dict(zip(header, values, strict=True)))
     except csv.Error as error:
         raise ValueRefusedError(f"{file_name}, line {reader.line_num}: {error}") from error

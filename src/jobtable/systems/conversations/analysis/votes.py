@@ -13,21 +13,21 @@ from jobtable.systems.conversations.analysis.polis_export import Vote
 
 @dataclass(frozen=True)
 class VoteMatrix:
-    """A row a participant, a column a comment: 1 agrees, -1 disagrees, 0 passes, NaN where there is no vote."""
+    """The votes of participants (rows) on comments (columns): 1 agrees, -1 disagrees, 0 passes, NaN without a vote."""
 
     comment_ids: tuple[int, ...]
     voter_ids: tuple[str, ...]
     values: Floats
     history: Integers
-    """Where the votes stand, in the order in which they were cast: row times number of columns plus column."""
+    """The flat indices of the votes (row times columns plus column), in the order in which they were cast."""
 
     @property
     def cast(self) -> Flags:
-        """Where there is a vote."""
+        """Whether there is a vote, by participant and comment."""
         return ~np.isnan(self.values)
 
     def votes_on(self, column: int) -> list[int]:
-        """The votes on one comment."""
+        """Return the votes on one comment."""
         votes = self.values[:, column]
         return [int(vote) for vote in votes[~np.isnan(votes)]]
 

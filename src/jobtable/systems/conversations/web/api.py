@@ -1,4 +1,4 @@
-"""Results of conversation analyses: of a job, of a conversation, one by one."""
+"""Results of conversation analyses: by job, by conversation, and single ones."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -33,12 +33,12 @@ _NAME = path_id("layer0_3")
 @router.delete("/conversation-jobs/{job_id}")
 @allow(WRITE)
 def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
-    """Delete everything that a job has stored in the tables of conversations."""
+    """Delete all results of a job."""
     return Written(count=conversations.delete_job(job_id))
 
 
 def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
-    """The routes of one kind of result."""
+    """Add the routes of one kind of result."""
     by_job, word = f"/conversation-jobs/{{job_id}}/{name}", name.replace("-", "_")
     _add_lists(name, kind, by_job, word)
 
@@ -46,20 +46,18 @@ def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None
         f"{by_job}/{{item_id}}",
         name=f"get_from_{word}",
         response_model=kind,
-        description=f"One of the {name} of a job.",
+        description=f"Return one of the {name} of a job.",
     )
     @allow(READ)
     def get_result(job_id: JobId, item_id: Annotated[str, range_path], store: TheStore) -> Any:
         value = int(item_id) if range_path is _NUMBER else item_id
         return store.get(kind.key(**{"job_id": job_id, range_key: value}))
 
-    @router.put(
-        by_job, name=f"put_{word}", description=f"Store {name} of a job, each in place of the one that is there."
-    )
+    @router.put(by_job, name=f"put_{word}", description=f"Store {name} of a job; existing ones are replaced.")
     @allow(WRITE)
     def put_results(
         job_id: JobId,
-        results: Annotated[list[kind], JsonBody(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # a type made at run time
+        results: Annotated[list[kind], JsonBody(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # made at run time
         conversations: TheConversations,
     ) -> Written:
         given: list[R] = list(results)
@@ -70,18 +68,16 @@ def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None
 
 
 def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
-    """The lists of one kind of result."""
+    """Add the lists of one kind of result."""
     page = PageOf[kind]  # type: ignore[valid-type]  # as above
 
-    @router.get(
-        by_job, name=f"list_{word}_of_job", response_model=page, description=f"The {name} that a job has stored."
-    )
+    @router.get(by_job, name=f"list_{word}_of_job", response_model=page, description=f"List the {name} of a job.")
     @allow(READ)
     def list_results_of_job(
         job_id: JobId,
         conversations: TheConversations,
         paging: Paging,
-        conversation_id: Annotated[str | None, Query(min_length=1, description="Of this conversation only.")] = None,
+        conversation_id: Annotated[str | None, Query(min_length=1, description="Only this conversation.")] = None,
     ) -> Any:
         if conversation_id is None:
             return paging.page(conversations.list_by_job(kind, job_id))
@@ -91,7 +87,7 @@ def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
         f"/conversations/{{conversation_id}}/{name}",
         name=f"list_{word}_of_conversation",
         response_model=page,
-        description=f"The {name} of all jobs for a conversation, by creation.",
+        description=f"List the {name} of all jobs for a conversation, by creation.",
     )
     @allow(READ)
     def list_results_of_conversation(

@@ -1,4 +1,4 @@
-"""Conversations: their runs, and a map of what was said with topics, agreement and division."""
+"""The pages of conversations: their runs, and a map of the comments with topics, agreement and division."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WIDTH, _MOST_LINES = 60, 8
 @router.get("/conversations")
 @allow(READ)
 def show_conversations(request: Request, services: AllServices, store: TheStore, cursor: str = "") -> Response:
-    """All runs of all conversations."""
+    """Show all runs of all conversations."""
     page = store.query(ConversationRun.by_type()).page(cursor or None, size=50)
     runs = sorted(page.items, key=lambda run: run.created_at, reverse=True)
     statuses = services.get(ConversationRuns).statuses(runs) if runs else {}
@@ -60,7 +60,7 @@ def show_conversation(
     run: str = "",
     layer: int = 0,
 ) -> Response:
-    """One conversation: the map of a chosen run."""
+    """Show one run of a conversation."""
     runs = services.get(ConversationRuns).list_runs(conversation_id).page(size=50).items
     if not runs:
         raise missing("run of conversation", conversation_id)
@@ -76,7 +76,7 @@ def show_conversation(
     }
     texts = _texts(services, shown.record)
     extremities = list(services.get(ConversationRuns).list_results(chosen, CommentExtremity).take(_MOST_POINTS))
-    voted_on = [each for each in extremities if each.vote_count != 0]  # silence is no consensus
+    voted_on = [each for each in extremities if each.vote_count != 0]  # silence is not consensus
     ranked = sorted(voted_on, key=lambda each: each.extremity_value)
     return render(
         request,
@@ -99,13 +99,13 @@ def show_conversation(
 
 
 def _latest(runs: list[ConversationRun], statuses: dict[str, Status]) -> str:
-    """The newest run that is complete, or else the newest."""
+    """Return the newest completed run, or the newest."""
     complete = (run.run_id for run in runs if statuses.get(run.run_id) is Status.COMPLETED)
     return next(complete, runs[0].run_id)
 
 
 def _texts(services: Services, record: ConversationRun) -> dict[int, str]:
-    """What was said, from the export that the run keeps."""
+    """Read the texts of the comments from the export of a run."""
     try:
         file = services.objects.get(record.comments.key)
     except ObjectNotFoundError:
@@ -116,7 +116,7 @@ def _texts(services: Services, record: ConversationRun) -> dict[int, str]:
 def _map(
     services: Services, run_id: str, layer: int, names: dict[tuple[int, int], str], texts: dict[int, str]
 ) -> dict[str, Any]:
-    """Each comment at its place, coloured by its cluster in a layer; one trace a cluster."""
+    """Return the plot of all comments, with one trace per cluster of a layer."""
     runs = services.get(ConversationRuns)
     cluster_of = {
         each.comment_id: each.layer_clusters.get(str(layer), -1)
@@ -138,6 +138,6 @@ def _map(
 
 
 def _wrapped(text: str) -> str:
-    """A text in lines, as the chart shows it: the chart takes markup, so that is written as text."""
+    """Return a text in lines for the chart, which interprets markup, so that is escaped."""
     lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return "<br>".join(html.escape(line, quote=False) for line in lines[:_MOST_LINES])

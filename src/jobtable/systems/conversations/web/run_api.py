@@ -1,4 +1,4 @@
-"""Runs: analyses of conversations, started, compared, deleted."""
+"""Runs of conversation analyses: start, rerun, comparison and deletion."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ TheRuns = Annotated[ConversationRuns, service(ConversationRuns)]
 
 
 class NewRun(Body):
-    """A conversation's export, and how it is to be analysed."""
+    """The export of a conversation, and how to analyse it."""
 
     conversation_id: Id = Field(examples=["bg2018"])
-    comments_csv: str = Field(min_length=1, description="The text of comments.csv of a Polis export.")
-    votes_csv: str = Field(min_length=1, description="The text of votes.csv of a Polis export.")
+    comments_csv: str = Field(min_length=1, description="Text of comments.csv of a Polis export.")
+    votes_csv: str = Field(min_length=1, description="Text of votes.csv of a Polis export.")
     seed: Seed = 0
-    embed: str | None = Field(None, max_length=500, description="module:function from texts to an array.")
+    embed: str | None = Field(None, max_length=500, description="Embedding function, as module:function.")
     includes_moderated: bool = False
     run_id: Id | None = None
 
 
 class AnotherRun(Body):
-    """From which stage on a run is to be made again."""
+    """The first stage to run again."""
 
     first: PipelineStage
     seed: Seed | None = None
@@ -64,7 +64,7 @@ class AnotherRun(Body):
 
 
 class RunView(BaseModel):
-    """A run, and how far it is."""
+    """A run and its progress."""
 
     record: ConversationRun
     status: Status
@@ -80,7 +80,7 @@ def _view(run: Run) -> RunView:
 @allow(WRITE)
 @takes_file(whole=True)
 def start_run(body: NewRun, runs: TheRuns, caller: CallerOf) -> RunView:
-    """Keep an export and submit the jobs of all stages; workers do the rest."""
+    """Store an export and submit the jobs of all stages; workers run them."""
     settings = RunSettings(seed=body.seed, embed=body.embed, includes_moderated=body.includes_moderated)
     files = body.comments_csv.encode(), body.votes_csv.encode()
     return _view(runs.start(body.conversation_id, *files, settings, run_id=body.run_id, user=caller.name))
@@ -89,21 +89,21 @@ def start_run(body: NewRun, runs: TheRuns, caller: CallerOf) -> RunView:
 @router.get("/conversation-runs/{run_id}")
 @allow(READ)
 def get_run(run_id: RunId, runs: TheRuns) -> RunView:
-    """One run with the jobs of its stages."""
+    """Return a run with the jobs of its stages."""
     return _view(runs.get(run_id))
 
 
 @creation.post("/conversation-runs/{run_id}/rerun", status_code=201)
 @allow(WRITE)
 def rerun(run_id: RunId, body: AnotherRun, runs: TheRuns, caller: CallerOf) -> RunView:
-    """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""
+    """Run a stage and its dependents again, as a new run with copies of the other results."""
     return _view(runs.rerun(run_id, body.first, seed=body.seed, new_run_id=body.new_run_id, user=caller.name))
 
 
 @router.get("/conversation-runs/{run_id}/comparison/{other_id}")
 @allow(READ)
 def compare(run_id: RunId, other_id: RunId, runs: TheRuns) -> dict[str, Any]:
-    """Two runs side by side: what is the same, and where they differ."""
+    """Compare two runs: what is equal, and where they differ."""
     return dict(vars(compare_runs(runs, run_id, other_id)))
 
 
@@ -113,14 +113,14 @@ def delete_run(
     run_id: RunId,
     runs: TheRuns,
     caller: CallerOf,
-    stop: Annotated[bool, Query(description="If it runs: cancel it first, and wait for its workers.")] = False,
+    stop: Annotated[bool, Query(description="Cancel a running run first, and wait for its workers.")] = False,
 ) -> Deleted:
-    """Take a run away with everything it stored. Refused while it runs."""
+    """Delete a run with everything it stored. Refused while it runs."""
     return runs.delete(run_id, stop=stop, by=caller.name)
 
 
 @router.get("/conversations/{conversation_id}/runs")
 @allow(READ)
 def list_runs(conversation_id: ConversationId, runs: TheRuns, paging: Paging) -> PageOf[ConversationRun]:
-    """The runs of a conversation, newest first."""
+    """List the runs of a conversation, newest first."""
     return paging.page(runs.list_runs(conversation_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import re
 import shlex
 import subprocess
@@ -23,6 +24,8 @@ from tests.web.pictures import MOST_BYTES
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = ("evals", "notes")
 """Commands of examples, which their own tests run."""
+NO_MODULES = re.compile(r"jobtable\.(?:toml|env|md|worker|db(?:\.objects)?)")
+"""Files, and a logger."""
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
@@ -258,3 +261,24 @@ def test_every_field_type_and_verb_is_documented() -> None:
     missing = [verb for verb in verbs if verb not in store_page and verb not in ("ask", "close", "table_name")]
     store.close()
     assert missing == []
+
+
+def _exists(dotted: str) -> bool:
+    """Whether a dotted name is a module of the package, or something in one."""
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        return all((found := getattr(found, part, None)) is not None for part in parts[end:])
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_module_and_file_that_is_named_exists(page: Path) -> None:
+    text = page.read_text()
+    dotted = {name for name in re.findall(r"\bjobtable(?:\.\w+)+", text) if not NO_MODULES.fullmatch(name)}
+    assert {name for name in dotted if not _exists(name)} == set()
+    files = set(re.findall(r"`((?:[a-z]\w*/)+(?:\w+\.py)?)`", text))
+    assert {name for name in files if not ((ROOT / name).exists() or any((ROOT / "src").rglob(name)))} == set()

@@ -382,10 +382,10 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
         ("task: train", "the task of the job cannot be 'train': write MODULE:FUNCTION"),
         ("task: my module:f", "the task of the job cannot be 'my module:f': write MODULE:FUNCTION"),
         ("task: [m:f]", "the task of the job cannot be ['m:f']: write MODULE:FUNCTION"),
-        ("a: [", "job.yaml is not understood: line 1, column 5: "),
-        ("task: m:f\nparams: {a: 1}\nparams: {b: 2}", "line 2, column 1: params stands there twice"),
+        ("a: [", "job.yaml is malformed: line 1, column 5: "),
+        ("task: m:f\nparams: {a: 1}\nparams: {b: 2}", "line 2, column 1: params occurs twice"),
         ("task: m:f\nparams: &all {a: *all}", "line 2, column 9: found unconstructable recursive node"),
-        ("task: m:f\nparams: {day: 2026-02-30}", "is not understood: day is out of range for month"),
+        ("task: m:f\nparams: {day: 2026-02-30}", "is malformed: day is out of range for month"),
     ],
 )
 def test_a_wrong_file_is_told_in_one_line(cli: CommandLine, tmp_path: Path, content: str, said: str) -> None:

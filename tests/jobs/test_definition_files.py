@@ -22,7 +22,7 @@ def _tower(level: str, floors: int = 12) -> str:
     ],
 )
 def test_references_to_references_that_stand_for_too_much_are_refused(level: str) -> None:
-    with pytest.raises(ValueRefusedError, match="is not understood: it stands for more than 1,000,000 values"):
+    with pytest.raises(ValueRefusedError, match="is malformed: its references expand to more than 1,000,000 values"):
         parse_definition(_tower(level), "job.yaml")
 
 

@@ -387,7 +387,7 @@ def test_a_job_whose_processes_never_open_their_store_fails_and_says_what_to_do(
     (lease,) = claim(jobs)
     ended = jobs.release(lease, "its store is locked", is_unopened=True)
     assert ended.status is Status.FAILED
-    told = f"its store is locked; that was so {MOST_UNOPENED} times in a row: see that the processes of jobs"
+    told = f"its store is locked; this happened {MOST_UNOPENED} times in a row; make sure that the processes of jobs"
     assert str(ended.message).startswith(told)
     check_records(jobs)
     jobs.retry(job.job_id, by="ada")
@@ -506,7 +506,7 @@ def test_a_job_waits_for_as_many_as_its_submission_can_write_and_more_are_refuse
     group = jobs.open_group(NewJob(name="group"))
     awaited = jobs.submit_many(new(f"{number}") for number in range(MOST_OPEN_DEPENDENCIES + 1))
     edges = tuple(DependsOn(job.job_id) for job in awaited)
-    with pytest.raises(ValueRefusedError, match="a job is submitted with up to 45 that have not ended: put them into"):
+    with pytest.raises(ValueRefusedError, match="at most 45 of them may not have ended; put them into"):
         jobs.submit(new("last", depends_on=edges))
     last = new("last", queue="other", depends_on=edges[1:], parent_job_id=group.job_id, parent_waits=ParentWaits())
     jobs.submit(last)
@@ -521,7 +521,7 @@ def test_a_dependency_that_is_named_twice_is_one_unless_it_is_named_differently(
     jobs.submit(new("second", depends_on=twice))
     check_records(jobs)
     otherwise = (DependsOn(first.job_id), DependsOn(first.job_id, condition=EdgeCondition.STARTED))
-    with pytest.raises(ValueRefusedError, match="in two ways: leave one of them out"):
+    with pytest.raises(ValueRefusedError, match="in two ways; leave one of them out"):
         jobs.submit(new("third", depends_on=otherwise))
     assert run_all(jobs) == ["first", "second"]
 
@@ -679,7 +679,7 @@ def test_an_empty_group_ends_when_it_is_sealed(jobs: Jobs) -> None:
     group = jobs.open_group(NewJob(name="empty"))
     assert jobs.seal(group.job_id).status is Status.COMPLETED
     check_records(jobs)
-    with pytest.raises(ValueRefusedError, match="does nothing itself"):
+    with pytest.raises(ValueRefusedError, match="cannot have a task of its own"):
         jobs.open_group(new("task"))
 
 

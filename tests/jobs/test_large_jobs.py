@@ -116,7 +116,10 @@ def test_a_job_is_refused_that_waits_for_more_than_one_transaction_takes(jobs: J
     large = jobs.submit_many(new(str(number), LARGE) for number in range(20))
     before = list(jobs.queries.list_jobs())
     waiting = NewJob(name="waiting", task="x:y", job_id="w", depends_on=tuple(DependsOn(job.job_id) for job in large))
-    with pytest.raises(ValueRefusedError, match=r"6,00\d,\d+ bytes with the 20 jobs .* add some of it with add_depend"):
+    with pytest.raises(
+        ValueRefusedError,
+        match=r"6,00\d,\d+ bytes with its parent .*20 jobs.* add some with add",
+    ):
         jobs.submit(waiting)
     assert sorted(jobs.queries.list_jobs(), key=str) == sorted(before, key=str)
     jobs.submit(dataclasses.replace(waiting, depends_on=waiting.depends_on[:10]))

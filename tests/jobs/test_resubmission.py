@@ -61,7 +61,7 @@ def test_everything_that_says_what_to_do_is_copied_and_nothing_that_ties_the_job
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({}, "only groups others"),
+        ({}, "it is a group"),
         ({"retry": 3}, "the retry of its job_config cannot be 3"),
         ({"task": "jobtable.systems.sweeps.running:run_trial"}, "part of something larger"),
     ],

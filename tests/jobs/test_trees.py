@@ -46,7 +46,9 @@ def test_no_job_comes_under_one_that_was_ended_with_its_tree(jobs: Jobs, waits: 
     jobs.submit(under(top, "child", waits))
     jobs.cancel("top")
     for parent in ("top", "child"):
-        with pytest.raises(JobStateError, match=f"cannot come under job {parent}: that was CANCELLED with all jobs"):
+        with pytest.raises(
+            JobStateError, match=rf"cannot become a child of job {parent}: \w+ was CANCELLED with its whole tree"
+        ):
             jobs.submit(under(parent, "late"))
     jobs.cancel("top")
     assert [job.job_id for job in jobs.queries.list_children(top)] == ["child"]
@@ -58,10 +60,10 @@ def test_a_job_that_is_asked_to_end_cannot_submit_more_before_it_notices(jobs: J
     jobs.submit(under(None, "top"))
     (lease,) = claim(jobs)
     jobs.stop("top")
-    with pytest.raises(JobStateError, match="cannot come under job top: that was STOPPED with all jobs under it"):
+    with pytest.raises(JobStateError, match="cannot become a child of job top: it was STOPPED with its whole tree"):
         jobs.submit(under("top", "late"))
     jobs.finish(lease, Outcome.completed())
-    with pytest.raises(JobStateError, match="cannot come under job top"):
+    with pytest.raises(JobStateError, match="cannot become a child of job top"):
         jobs.submit(under("top", "late"))
     check_records(jobs)
 
@@ -75,7 +77,7 @@ def test_no_job_comes_under_one_that_had_ended_before_its_tree_was(jobs: Jobs) -
     (lease,) = claim(jobs)
     assert jobs.cancel("top").status is Status.COMPLETED
     for parent in ("top", "done", "runs"):
-        with pytest.raises(JobStateError, match=f"cannot come under job {parent}"):
+        with pytest.raises(JobStateError, match=f"cannot become a child of job {parent}"):
             jobs.submit(under(parent, "late"))
     jobs.finish(jobs.refresh(lease), Outcome.completed())
     assert status(jobs, "runs") is Status.CANCELLED
@@ -124,7 +126,9 @@ def test_jobs_that_had_ended_and_have_none_under_them_are_not_written_to(jobs: J
         jobs.cancel("top")
     assert sum(units.calls for units in spent.values() if units.write) == 3, "of the top, the live one and its parent"
     for parent in ("child-000", "child-249"):
-        with pytest.raises(JobStateError, match=f"cannot come under job {parent}: that was CANCELLED with all jobs"):
+        with pytest.raises(
+            JobStateError, match=rf"cannot become a child of job {parent}: \w+ was CANCELLED with its whole tree"
+        ):
             jobs.submit(under(parent, "late"))
 
 
@@ -188,7 +192,7 @@ def test_jobs_come_under_one_again_that_begins_anew(jobs: Jobs) -> None:
     jobs.cancel("top")
     jobs.retry("child")
     assert jobs.submit(under("child", "grandchild")).status is Status.PENDING
-    with pytest.raises(JobStateError, match=r"cannot come under job top: .*; retry it, or its tree, first"):
+    with pytest.raises(JobStateError, match=r"cannot become a child of job top: .*; retry it, or its tree, first"):
         jobs.submit(under("top", "late"))
     jobs.retry("top")
     assert jobs.submit(under("top", "late")).status is Status.PENDING
@@ -225,14 +229,14 @@ def test_an_ended_job_takes_more_when_its_parent_does_again(jobs: Jobs) -> None:
             jobs.release(lease, "not meant")
     jobs.cancel("top")
     with pytest.raises(
-        JobStateError, match="cannot come under job done: that was CANCELLED with all jobs under middle"
+        JobStateError, match="cannot become a child of job done: middle was CANCELLED with its whole tree"
     ):
         jobs.submit(under("done", "more"))
     jobs.retry("middle")
     assert jobs.submit(under("done", "more")).status is Status.PENDING
     jobs.cancel("middle")
     assert status(jobs, "more") is Status.CANCELLED
-    with pytest.raises(JobStateError, match="cannot come under job done: that was CANCELLED with all jobs under it"):
+    with pytest.raises(JobStateError, match="cannot become a child of job done: it was CANCELLED with its whole tree"):
         jobs.submit(under("done", "late"))
 
 
@@ -350,7 +354,7 @@ def test_no_job_that_comes_while_a_tree_ends_goes_on(shared: Shared, verb: str, 
     come()
     for job in everything_under(jobs, "top"):
         assert job.is_final or job.requested == verb
-        with pytest.raises(JobStateError, match=f"cannot come under job {job.job_id}"):
+        with pytest.raises(JobStateError, match=f"cannot become a child of job {job.job_id}"):
             jobs.submit(under(job, "later"))
     check_records(jobs)
 
@@ -400,7 +404,7 @@ def test_no_job_comes_under_one_whose_tree_ends_just_before_it_is_written(
     jobs = shared.jobs
     jobs.open_group(NewJob(name="group", job_id="group"))
     shared.backend.disturb(lambda: jobs.stop("group"))
-    with pytest.raises(JobStateError, match="cannot come under job group: that was STOPPED with all jobs under it"):
+    with pytest.raises(JobStateError, match="cannot become a child of job group: it was STOPPED with its whole tree"):
         jobs.submit_many(under("group", f"late-{number}", waits) for number in range(count))
     assert list(everything_under(jobs, "group")) == []
     check_records(jobs)
@@ -414,7 +418,7 @@ def test_no_job_comes_under_an_ended_one_whose_parents_tree_ends_just_before_it_
     jobs.submit(under("top", "done"))
     jobs.finish(next(lease for lease in claim(jobs) if lease.job.job_id == "done"), Outcome.completed())
     shared.backend.disturb(lambda: jobs.stop("top"))
-    with pytest.raises(JobStateError, match="cannot come under job done: that was STOPPED with all jobs under top"):
+    with pytest.raises(JobStateError, match="cannot become a child of job done: top was STOPPED with its whole tree"):
         jobs.submit(under("done", "late", None, *on))
     assert jobs.queries.get_job("done").tree_status is None
     assert list(everything_under(jobs, "done")) == []
@@ -431,7 +435,7 @@ def test_no_job_comes_under_one_that_ends_before_its_parents_tree_does_as_it_is_
         jobs.cancel("top")
 
     shared.backend.disturb(end_both)
-    with pytest.raises(JobStateError, match="cannot come under job ends: that was CANCELLED with all jobs under top"):
+    with pytest.raises(JobStateError, match="cannot become a child of job ends: top was CANCELLED with its whole tree"):
         jobs.submit(under("ends", "late"))
     assert list(everything_under(jobs, "ends")) == []
     check_records(jobs)

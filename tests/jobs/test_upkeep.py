@@ -63,7 +63,7 @@ def test_a_queue_in_which_something_goes_wrong_all_the_time_holds_up_no_other_an
         upkeep = Upkeep(jobs, ["a", "b"], LEASE_SECONDS)
         for _ in range(8):
             clock.advance(LEASE_SECONDS / 2)
-            with pytest.raises(ConflictError, match="job second could not be told"):
+            with pytest.raises(ConflictError, match="could not notify job second that"):
                 upkeep.run()
         assert [place.queue_name for place in jobs.queries.list_ready("b")] == ["b"]
         assert jobs.queries.get_job("lost").status is Status.INTERRUPTED

@@ -91,9 +91,9 @@ def test_a_time_is_told_also_when_it_is_over_and_nobody_has_looked(jobs: Jobs, c
     job = jobs.submit(new("later", not_before=due))
     told = why(jobs, job)
     assert ([reason.kind for reason in told.reasons], told.until) == ([WaitKind.TIME], due)
-    assert told.reasons[0].text == f"It begins at {due:%Y-%m-%d %H:%M:%SZ} or later."
+    assert told.reasons[0].text == f"It starts at {due:%Y-%m-%d %H:%M:%SZ} or later."
     clock.sleep(301)
-    assert why(jobs, job).reasons[0].text.startswith("Its time has come at ")
+    assert why(jobs, job).reasons[0].text.startswith("It was due at ")
     jobs.promote_due("default")
     assert kinds(jobs, job) == [WaitKind.NEXT]
 
@@ -103,7 +103,7 @@ def test_the_pause_before_the_next_attempt_is_told(jobs: Jobs) -> None:
     jobs.finish(claim(jobs), Outcome.failed("no luck"))
     told = why(jobs, job)
     assert told.until is not None
-    assert [reason.text.partition(", begins at ")[0] for reason in told.reasons] == ["Its next attempt, 2 of 3"]
+    assert [reason.text.partition(", starts at ")[0] for reason in told.reasons] == ["Its next attempt, 2 of 3"]
 
 
 def test_a_queue_that_is_paused_full_or_without_workers_is_the_reason(jobs: Jobs) -> None:
@@ -115,7 +115,7 @@ def test_a_queue_that_is_paused_full_or_without_workers_is_the_reason(jobs: Jobs
     serve(jobs, "worker-2", "cpu", "gpu")
     claim(jobs, "gpu")
     told = why(jobs, job)
-    assert [reason.text for reason in told.reasons] == ["The queue gpu runs 1 job, which is as many as it may."]
+    assert [reason.text for reason in told.reasons] == ["The queue gpu runs 1 job, its limit."]
     jobs.pause_queue("gpu")
     jobs.change_queue("gpu", max_concurrent_jobs=2)
     assert kinds(jobs, job) == [WaitKind.QUEUE_PAUSED]

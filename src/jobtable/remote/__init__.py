@@ -1,1 +1,1 @@
-"""A Jobtable server from elsewhere: it is read as a store, and written to by its REST API."""
+"""Clients of a Jobtable server: it is read as a store and changed by its REST API."""

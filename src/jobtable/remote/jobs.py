@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic_core import to_jsonable_python
 
@@ -13,12 +13,10 @@ from jobtable.errors import JobtableError
 from jobtable.jobs.read.reading import JobReads
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, JobDependency, Queue
 from jobtable.jobs.submit.definition import DependsOn, NewJob, new_job
-from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerbs
+from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerb, ManyVerbs
 from jobtable.objects import ObjectStore
 from jobtable.remote.server import Server, error_of, path_of
 from jobtable.store import Store
-
-T = TypeVar("T")
 
 _JOBS_A_REQUEST = 500
 _ACTED_ON_A_REQUEST = 50
@@ -118,26 +116,8 @@ class ServerManyJobs(ManyVerbs):
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    def cancel(
-        self, job_ids: Iterable[str], *, by: str = "local", message: str | None = None, tree: bool = True
-    ) -> Iterator[ActedOn[Job]]:
-        return self._act("cancel", job_ids, _job_of, message=message, tree=tree)
-
-    def stop(
-        self, job_ids: Iterable[str], *, by: str = "local", message: str | None = None, tree: bool = True
-    ) -> Iterator[ActedOn[Job]]:
-        return self._act("stop", job_ids, _job_of, message=message, tree=tree)
-
-    def retry(self, job_ids: Iterable[str], *, by: str = "local", tree: bool = False) -> Iterator[ActedOn[Job]]:
-        return self._act("retry", job_ids, _job_of, tree=tree)
-
-    def delete(self, job_ids: Iterable[str], *, tree: bool = False) -> Iterator[ActedOn[int]]:
-        return self._act("delete", job_ids, lambda outcome: int(outcome["count"]), tree=tree)
-
-    def _act(
-        self, verb: str, job_ids: Iterable[str], read: Callable[[dict[str, Any]], T], **options: Any
-    ) -> Iterator[ActedOn[T]]:
-        """Act on some jobs per request; after a request that fails as a whole, none is sent."""
+    def act(self, verb: ManyVerb, job_ids: Iterable[str], **options: Any) -> Iterator[ActedOn[Any]]:
+        options.pop("by", None)  # the token names the user
         waiting = iter(job_ids)
         while some := list(islice(waiting, _ACTED_ON_A_REQUEST)):
             try:
@@ -147,18 +127,16 @@ class ServerManyJobs(ManyVerbs):
                     {"job_ids": some, **options},
                     timeout_seconds=_ACTION_TIMEOUT_SECONDS,
                 )
-            except JobtableError as error:
+            except JobtableError as error:  # the requests after it are not sent
                 yield from (ActedOn(job_id, error=error) for job_id in (*some, *waiting))
                 return
-            for outcome in answer["outcomes"]:
-                if outcome["problem"] is None:
-                    yield ActedOn(outcome["job_id"], read(outcome))
-                else:
-                    yield ActedOn(outcome["job_id"], error=error_of(outcome["problem"], self._server.url))
+            yield from (self._acted_on(verb, outcome) for outcome in answer["outcomes"])
 
-
-def _job_of(outcome: dict[str, Any]) -> Job:
-    return Job.model_validate(outcome["job"])
+    def _acted_on(self, verb: ManyVerb, outcome: dict[str, Any]) -> ActedOn[Any]:
+        if outcome["problem"] is not None:
+            return ActedOn(outcome["job_id"], error=error_of(outcome["problem"], self._server.url))
+        given = int(outcome["count"]) if verb == "delete" else Job.model_validate(outcome["job"])
+        return ActedOn(outcome["job_id"], given)
 
 
 _DEFAULTS = {each.name: each.default for each in fields(NewJob)}

@@ -1,4 +1,4 @@
-"""What a run elsewhere tells and keeps, recorded by a server."""
+"""The records and files of a run elsewhere, kept by a server."""
 
 from __future__ import annotations
 
@@ -32,27 +32,23 @@ _ENDING = re.compile(r"\.[A-Za-z0-9]{1,20}")
 
 
 class ServerRecording(Recording):
-    """Where the runs of a worker elsewhere record what they tell and keep."""
+    """The records of runs of a worker elsewhere."""
 
     def __init__(self, server: Server, store: Store, objects: ServerObjects) -> None:
         super().__init__(store, objects, store.clock)
         self._server = server
 
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
-        """What collects the lines and metrics that a run tells."""
         writer = ServerRecords(self._server, lease, job_id)
         return RecordBuffer(self._store, job_id, most_seconds=most_seconds, writer=writer)
 
     def run_text(self, lease: Lease) -> RunText:
-        """Where the full output of a run is kept."""
         return ServerText(self._server, lease, self._store, self._objects, self._clock)
 
     def checkpoints(self, lease: Lease) -> Checkpoints:
-        """The checkpoints of a run's job."""
         return ServerCheckpoints(self._server, lease, self._store)
 
     def artifacts(self, lease: Lease) -> Artifacts:
-        """The artifacts of a run's job."""
         return ServerArtifacts(self._server, lease, self._store, self._objects)
 
 
@@ -67,9 +63,9 @@ class ServerRecords:
         self._left: list[tuple[str, dict[str, Any], str]] = []
 
     def write(self, records: Sequence[Timed]) -> None:
-        """Send up to 98 records. Each request has a key of its own, so none is stored twice if it is sent again.
+        """Send up to 98 records, with a key per request, so that none is stored twice if it is sent again.
 
-        What a run tells after it was lost is not wanted: its worker hears of the loss by its heartbeat.
+        Records of a lost run are dropped: its worker learns of the loss by its heartbeat.
         """
         if not self._is_own:
             return  # the server applies the roll-up rule itself
@@ -80,8 +76,8 @@ class ServerRecords:
         if records is not self._batch:
             lines = [_line(record) for record in records if isinstance(record, JobLog)]
             metrics = [_metric(record) for record in records if isinstance(record, JobMetric)]
-            told = (("logs", {"lines": lines}), ("metrics", {"metrics": metrics}))
-            self._left = [(verb, body, str(uuid.uuid4())) for verb, body in told if any(body.values())]
+            sent = (("logs", {"lines": lines}), ("metrics", {"metrics": metrics}))
+            self._left = [(verb, body, str(uuid.uuid4())) for verb, body in sent if any(body.values())]
             self._batch = records
         while self._left:
             verb, body, key = self._left[0]
@@ -91,26 +87,24 @@ class ServerRecords:
 
 
 class ServerText(RunText):
-    """Where a server keeps the full text of a run elsewhere."""
+    """The full text of a run elsewhere, kept by a server."""
 
     def __init__(self, server: Server, lease: Lease, store: Store, objects: ObjectStore, clock: Clock) -> None:
         super().__init__(store, objects, clock, lease)
         self._server = server
 
     def put_part(self, number: int, data: bytes, line_count: int) -> None:
-        """Send one part, from 0."""
         path = path_of("jobs", self._lease.job.job_id, "log-text", "parts", str(number))
-        self._server.upload("PUT", path, data, query={**_told(self._lease, data), "line_count": line_count})
+        self._server.upload("PUT", path, data, query={**_sent_by(self._lease, data), "line_count": line_count})
 
     def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
-        """Send all of it."""
         path = path_of("jobs", self._lease.job.job_id, "log-text")
         with tempfile.NamedTemporaryFile(prefix="jobtable-text-") as kept:
             while chunk := source.read(CHUNK_SIZE):
                 kept.write(chunk)
             kept.flush()
             file = Path(kept.name)
-            query = {**_told(self._lease, file), "line_count": line_count, "part_count": part_count}
+            query = {**_sent_by(self._lease, file), "line_count": line_count, "part_count": part_count}
             return JobLogText.model_validate(self._server.upload("PUT", path, file, query=query))
 
 
@@ -124,11 +118,9 @@ class ServerCheckpoints(Checkpoints):
         self._lease = lease
 
     def find_latest(self) -> Checkpoint | None:
-        """The last checkpoint, or None; its bytes are downloaded when they are read."""
         return self._find(best=False)
 
     def find_best(self) -> Checkpoint | None:
-        """The checkpoint that was said to be the best, or None."""
         return self._find(best=True)
 
     def add(
@@ -141,11 +133,10 @@ class ServerCheckpoints(Checkpoints):
         ending: str | None = None,
         keep_last: int | None = None,
     ) -> JobCheckpoint:
-        """Upload a state; LeaseLostError if another worker has the job."""
         file = _file(source)
         found = _ENDING.fullmatch(ending or (file.suffix if isinstance(file, Path) else ""))
         query = {
-            **_told(lease, file),
+            **_sent_by(lease, file),
             "step": state.step,
             "training_epoch": state.epoch,
             "metric": [f"{name}={value!r}" for name, value in state.metrics.items()],
@@ -174,10 +165,9 @@ class ServerArtifacts(Artifacts):
         self._server = server
 
     def put(self, lease: Lease, name: str, source: Source, clock: Clock) -> JobArtifact:
-        """Upload a file under a name, in place of the one that may have it; LeaseLostError as for checkpoints."""
         file = _file(source)
         path = path_of("jobs", lease.job.job_id, "artifacts", *name.split("/"))
-        return JobArtifact.model_validate(self._server.upload("PUT", path, file, query=_told(lease, file)))
+        return JobArtifact.model_validate(self._server.upload("PUT", path, file, query=_sent_by(lease, file)))
 
 
 class HeldObjects(ServerObjects):
@@ -188,7 +178,6 @@ class HeldObjects(ServerObjects):
         self._lease = lease
 
     def open(self, key: str) -> BinaryIO:
-        """The object as a stream; the caller closes it."""
         path = path_of("jobs", self._lease.job.job_id, "checkpoints", key_parts(key)[-1])
         try:
             return self._server.open(path, lease_of(self._lease))
@@ -197,12 +186,12 @@ class HeldObjects(ServerObjects):
 
 
 def lease_of(lease: Lease) -> dict[str, Any]:
-    """How a server is told in whose name something is asked."""
+    """Return the members of a request that name the lease."""
     return {"instance_id": lease.instance_id, "epoch": lease.epoch}
 
 
-def _told(lease: Lease, source: Path | bytes) -> dict[str, Any]:
-    """In whose name a file is sent, and how the server knows that it has come whole."""
+def _sent_by(lease: Lease, source: Path | bytes) -> dict[str, Any]:
+    """Return the lease and the digest of a file that is sent."""
     if isinstance(source, bytes):
         return {**lease_of(lease), "sha256": hashlib.sha256(source).hexdigest()}
     with source.open("rb") as stream:
@@ -210,12 +199,12 @@ def _told(lease: Lease, source: Path | bytes) -> dict[str, Any]:
 
 
 def _file(source: Source) -> Path | bytes:
-    """What a task keeps, which can be sent: a file or bytes, but no folder and no stream."""
+    """Return the file or bytes to send; ValueRefusedError for a folder or a stream."""
     if isinstance(source, Path) and source.is_dir():
         raise ValueRefusedError(f"{source} is a folder; pack it into one file first, for example with shutil")
     if isinstance(source, Path | bytes):
         return source
-    raise ValueRefusedError("a stream cannot be sent to a server: keep a file, or bytes")
+    raise ValueRefusedError("a stream cannot be sent to a server; pass a file or bytes")
 
 
 def _line(line: JobLog) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A server, spoken to over HTTP."""
+"""HTTP requests to a server."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ T = TypeVar("T")
 API = "/api/v1"
 TIMEOUT_SECONDS = 60.0
 _UPLOAD_TIMEOUT_SECONDS = 600.0
-"""What a server does with a large file may take a while, behind its last byte."""
+"""A server may need a while for a large file after its last byte."""
 _CONSENT_SECONDS = 5.0
-"""How long an upload waits for the server's consent, which what stands between them may swallow."""
+"""How long an upload waits for `100 Continue`, which a proxy may swallow."""
 _CHUNK_BYTES = 1 << 20
 _LONGEST_EXCERPT = 200
 _BINARY = "application/octet-stream"
 _STATUS = slice(9, 12)
-"""Where the status stands in `HTTP/1.1 100 Continue`."""
+"""The position of the status in `HTTP/1.1 100 Continue`."""
 
 
 class Server:
-    """One server, with the token that it knows its caller by. Any thread may use it."""
+    """One server, with the caller's token. Any thread may use it."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         parts = _parts(url)
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise ConnectionUrlError(f"the token for {url} has characters that no token has: give it as it was printed")
+            raise ConnectionUrlError(f"the token for {url} has invalid characters; copy it as it was printed")
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._parts = parts
         self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._kept: deque[http.client.HTTPConnection] = deque()
-        """Connections that nobody uses now, to read again by them."""
+        """Idle connections for further reads."""
         self._process_id = os.getpid()
 
     def read(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None) -> Any:
-        """The answer to a request that changes nothing, so it is sent again where its connection has gone stale."""
-        path += _asked(query)
+        """Return the answer to a request that changes nothing; it is sent again if its connection was stale."""
+        path += _query_of(query)
         kept = self._take_kept()
         if kept is not None:
             try:
@@ -88,19 +88,21 @@ class Server:
         key: str | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> Any:
-        """The answer to a request that changes something: it is sent once, and BackendUnavailable says that nobody
-        knows whether it took effect. With a key it takes effect once, however often it is sent."""
+        """Return the answer to a request that changes something, which is sent once.
+
+        After BackendUnavailable nobody knows whether it took effect; with a key it does so once, however often sent.
+        """
         connection = self._connect(timeout_seconds)
         try:
             headers = {"Idempotency-Key": key} if key else {}
-            return self._answer(self._send(connection, method, path + _asked(query), body, headers))
+            return self._answer(self._send(connection, method, path + _query_of(query), body, headers))
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
         finally:
             connection.close()
 
     def create(self, path: str, body: Any) -> Any:
-        """The answer to a request that makes something, which takes effect once, however often it arrives."""
+        """Return the answer to a request that creates something, which takes effect once."""
         return self.write("POST", path, body, key=str(uuid.uuid4()))
 
     def upload(
@@ -112,25 +114,22 @@ class Server:
         query: Mapping[str, Any],
         media_type: str = _BINARY,
     ) -> Any:
-        """The answer to a request with a file, or bytes, as its body, of whatever size.
-
-        The server is asked for its consent first: what it refuses is not sent.
-        """
+        """Return the answer to a request whose body is a file or bytes; a body that the server refuses is not sent."""
         connection = self._connect(_UPLOAD_TIMEOUT_SECONDS)
         with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as stream:
             try:
-                return self._answer(self._send_stream(connection, method, path + _asked(query), media_type, stream))
+                return self._answer(self._send_stream(connection, method, path + _query_of(query), media_type, stream))
             except (OSError, http.client.HTTPException) as error:
                 raise self._unreachable(error) from error
             finally:
                 connection.close()
 
     def open(self, path: str, query: Mapping[str, Any] | None = None, *, part: range | None = None) -> Body:
-        """The body of an answer as a stream; the caller closes it. Of a part that is not there the status is 416."""
+        """Return the body of an answer as a stream that the caller closes; the status of a missing part is 416."""
         more = {"Connection": "close"} | ({"Range": f"bytes={part[0]}-{part[-1]}"} if part else {})
         connection = self._connect()
         try:
-            response = self._send(connection, "GET", path + _asked(query), more=more)
+            response = self._send(connection, "GET", path + _query_of(query), more=more)
             if response.status >= 300 and response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 self._answer(response)
         except (OSError, http.client.HTTPException) as error:
@@ -142,12 +141,12 @@ class Server:
         return Body(response, connection, self.url)
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the idle connections."""
         while (connection := self._take_kept()) is not None:
             connection.close()
 
     def _take_kept(self) -> http.client.HTTPConnection | None:
-        if self._process_id != os.getpid():  # this process was forked: what is kept is its parent's
+        if self._process_id != os.getpid():  # this process was forked: the connections are its parent's
             self._kept, self._process_id = deque(), os.getpid()
         try:
             return self._kept.pop()
@@ -158,7 +157,7 @@ class Server:
         response = self._send(connection, method, path, body)
         content = response.read()
         self._kept.append(connection)
-        return self._understood(response, content)
+        return self._parsed(response, content)
 
     def _connect(self, timeout_seconds: float = TIMEOUT_SECONDS) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
@@ -211,12 +210,12 @@ class Server:
         return response
 
     def _answer(self, response: http.client.HTTPResponse) -> Any:
-        return self._understood(response, response.read())
+        return self._parsed(response, response.read())
 
-    def _understood(self, response: http.client.HTTPResponse, content: bytes) -> Any:
-        if 300 <= response.status < 400:  # to follow it would show the token to whomever it leads to
+    def _parsed(self, response: http.client.HTTPResponse, content: bytes) -> Any:
+        if 300 <= response.status < 400:  # following it could reveal the token
             elsewhere = response.headers.get("Location", "another address")
-            raise ConnectionUrlError(f"{self.url} leads to {elsewhere}: give that as the server if it is right")
+            raise ConnectionUrlError(f"{self.url} redirects to {elsewhere}; use that address if it is right")
         try:
             answer = json.loads(content) if content else None
         except ValueError as error:
@@ -235,7 +234,7 @@ class Server:
 
 
 class Body(io.BufferedReader):
-    """The body of an answer: all of it, or BackendUnavailable where the connection broke before its end."""
+    """The whole body of an answer; BackendUnavailable if the connection broke before its end."""
 
     def __init__(self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, url: str) -> None:
         super().__init__(_Received(response, connection, url), _CHUNK_BYTES)
@@ -243,7 +242,7 @@ class Body(io.BufferedReader):
 
 
 class _Received(io.RawIOBase):
-    """What has come of a body. http.client itself takes a connection that ends for the end of the body."""
+    """A body whose premature end is an error; http.client takes it for the end of the body."""
 
     def __init__(self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, url: str) -> None:
         self._response = response
@@ -272,18 +271,19 @@ class _Received(io.RawIOBase):
 
 
 class _Begun:
-    """A socket from which something was read ahead: whoever reads on reads that first."""
+    """A socket whose answers were partly read ahead."""
 
     def __init__(self, answers: io.BufferedReader) -> None:
         self._answers = answers
 
     def makefile(self, mode: str) -> io.BufferedReader:
-        """What is read from."""
         return self._answers
 
 
 def _parts(url: str) -> SplitResult:
-    wrong = ConnectionUrlError(f"{without_secret(url)!r} is no server: write http://HOST:PORT or https://HOST")
+    wrong = ConnectionUrlError(
+        f"{without_secret(url)!r} is not the address of a server; write http://HOST:PORT or https://HOST"
+    )
     try:
         parts = urlsplit(url)
         is_wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
@@ -293,20 +293,20 @@ def _parts(url: str) -> SplitResult:
         raise wrong
     if parts.path.rstrip("/").endswith(API):
         server = without_secret(url).rstrip("/").removesuffix(API)
-        raise ConnectionUrlError(f"{server}{API} is the address of a server's API: write {server}")
+        raise ConnectionUrlError(f"{server}{API} is the address of an API; write {server}")
     _, at, host = parts.netloc.rpartition("@")
     if at:
         raise ConnectionUrlError(
-            f"the server at {host} knows its caller by a token, and by no name: "
-            f"write {parts.scheme}://{host}, and set JOBTABLE_TOKEN"
+            f"the server at {host} identifies its caller by a token, not by a name; "
+            f"write {parts.scheme}://{host} and set JOBTABLE_TOKEN"
         )
     return parts
 
 
-def _asked(query: Mapping[str, Any] | None) -> str:
-    """The end of an address that asks for this; what is None is not asked for."""
-    told = {name: value for name, value in (query or {}).items() if value is not None}
-    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
+def _query_of(query: Mapping[str, Any] | None) -> str:
+    """Return the query part of an address, without values that are None."""
+    given = {name: value for name, value in (query or {}).items() if value is not None}
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
     return f"?{urlencode(texts, doseq=True)}" if texts else ""
 
 
@@ -330,7 +330,7 @@ def _refusing(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def path_of(*parts: str) -> str:
-    """A path made of parts, none of which can leave its place."""
+    """Return a path made of quoted parts."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 

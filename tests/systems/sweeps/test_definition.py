@@ -73,8 +73,8 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
     ("text", "problem"),
     [
         ("[1, 2]", "does not define a sweep"),
-        ("a: [", "is not understood: line 1, column 5: "),
-        ("task: a:b\ntrials: 3\ntrials: 4\nspace: {x: [1]}", "line 2, column 1: trials stands there twice"),
+        ("a: [", "is malformed: line 1, column 5: "),
+        ("task: a:b\ntrials: 3\ntrials: 4\nspace: {x: [1]}", "line 2, column 1: trials occurs twice"),
         ("task: a:b\ntrials: 3\nspace: {x: [1]}\nparams: &all {y: *all}", "line 4, column 9: .*recursive"),
         ("task: a:b\ntrials: 3\nspace:\n  x: [1]\n  y: 3", "line 5: space.y: a parameter is a list of values, or has"),
         ("task: a:b\ntrials: 3\nspace:\n  x: {type: int, low: 1}", "line 4: space.x.int.high: Field required"),

@@ -1,4 +1,4 @@
-"""Whether jobs would wait for each other for ever.
+"""Whether jobs would wait for each other forever.
 
 A job has two events, its start and its end, and an edge lets one event wait for another: `gate` says which one of the
 dependent, `condition` which one of the dependency. An end always waits for its own start. A cycle of events is a
@@ -15,7 +15,7 @@ from jobtable.jobs.dependencies.edges import condition_of
 from jobtable.jobs.stored.entities import JobDependency
 from jobtable.jobs.submit.definition import EdgeCondition, Gate
 
-_MOST_TOLD = 10
+_MOST_NAMED = 10
 EdgesOf = Callable[[str], Iterable[JobDependency]]
 
 
@@ -30,17 +30,17 @@ class Event(NamedTuple):
 
 
 def gated(job_id: str, gate: Gate) -> Event:
-    """The event of a dependent that waits."""
+    """Return the event of a dependent that waits."""
     return Event(job_id, "start" if gate == "start" else "end")
 
 
 def awaited(job_id: str, condition: EdgeCondition) -> Event:
-    """The event of a dependency that is waited for."""
+    """Return the event of a dependency that is awaited."""
     return Event(job_id, "start" if condition is EdgeCondition.STARTED else "end")
 
 
 def find_path(first: Event, last: Event, edges_of: EdgesOf) -> list[Event] | None:
-    """How the first event waits for the last one, step by step, or None if it does not."""
+    """Return how the first event waits for the last one, step by step, or None if it does not."""
     came_from: dict[Event, Event | None] = {first: None}
     waiting = [first]
     while waiting:
@@ -54,11 +54,11 @@ def find_path(first: Event, last: Event, edges_of: EdgesOf) -> list[Event] | Non
     return None
 
 
-def told(events: Sequence[Event]) -> str:
-    """Which event waits for which, in words; of many only the first and the last."""
+def describe(events: Sequence[Event]) -> str:
+    """Return in words which event waits for which; of many only the first and the last."""
     named = [str(event) for event in events]
-    if len(named) > _MOST_TOLD:
-        half = _MOST_TOLD // 2
+    if len(named) > _MOST_NAMED:
+        half = _MOST_NAMED // 2
         named = [*named[:half], f"{len(named) - 2 * half} more, of which the last", *named[-half:]]
     return " waits for ".join(named)
 

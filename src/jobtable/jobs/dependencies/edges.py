@@ -1,4 +1,4 @@
-"""What edges say: about the job that they point to, and about the one that waits."""
+"""What edges mean for the job that they point to and for the one that waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jobtable.model import Condition, unchanged
 
 
 def count_edges(job_id: str, edges: Iterable[JobDependency], broken_by: str | None = None) -> JobGates:
-    """What a job waits for, counted from its edges."""
+    """Count what a job waits for from its edges."""
     counts: Counter[str] = Counter()
     for edge in edges:
         if edge.outcome is None:
@@ -24,10 +24,7 @@ def count_edges(job_id: str, edges: Iterable[JobDependency], broken_by: str | No
 
 
 def need_gates(edges: Iterable[JobDependency]) -> bool:
-    """Whether edges of a job must be counted: not those that waited for the start of a job that had started already.
-
-    A start is never undone, so such an edge never holds its job up.
-    """
+    """Return whether edges must be counted: not if their dependencies had already started, which is never undone."""
     return any(
         not (edge.met_at_once and edge.gate == "start" and condition_of(edge) is EdgeCondition.STARTED)
         for edge in edges
@@ -35,12 +32,12 @@ def need_gates(edges: Iterable[JobDependency]) -> bool:
 
 
 def same_gates(gates: JobGates) -> Condition:
-    """Holds only if the gates are as they were read, so that what was decided by them is still right."""
+    """Return the condition that the gates are as they were read, so that decisions made by them still hold."""
     return unchanged(gates, JobGates.open_starts, JobGates.open_completions, JobGates.broken_by)
 
 
 def new_edge(job_id: str, on: DependsOn, dependency: Job, now: datetime) -> JobDependency:
-    """The edge by which a job waits for another one: open, or met at once if there is nothing left to wait for."""
+    """Return the edge by which a job waits for another one: open, or met at once if there is nothing to wait for."""
     is_met = is_met_by(on.condition, dependency)
     return JobDependency(
         job_id=job_id,
@@ -55,12 +52,12 @@ def new_edge(job_id: str, on: DependsOn, dependency: Job, now: datetime) -> JobD
 
 
 def condition_of(edge: JobDependency) -> EdgeCondition:
-    """The condition of an edge; an edge without one waits for completion."""
+    """Return the condition of an edge; an edge without one waits for completion."""
     return EdgeCondition.COMPLETED if edge.condition is None else EdgeCondition(edge.condition)
 
 
 def is_met_by(condition: EdgeCondition, dependency: Job) -> bool:
-    """Whether the dependency, as it is, satisfies the condition."""
+    """Return whether the dependency, as it is, meets the condition."""
     match condition:
         case EdgeCondition.STARTED:
             return dependency.started_at is not None
@@ -73,5 +70,5 @@ def is_met_by(condition: EdgeCondition, dependency: Job) -> bool:
 
 
 def is_broken_by(condition: EdgeCondition, dependency: Job) -> bool:
-    """Whether the dependency has ended so that the condition cannot be satisfied any more."""
+    """Return whether the dependency has ended in a way that breaks the condition."""
     return dependency.status in FINAL and not is_met_by(condition, dependency)

@@ -13,7 +13,7 @@ from jobtable.errors import (
     NotFoundError,
     TransactionFailedError,
 )
-from jobtable.jobs.dependencies.cycles import awaited, find_path, gated, told
+from jobtable.jobs.dependencies.cycles import awaited, describe, find_path, gated
 from jobtable.jobs.dependencies.edges import condition_of, count_edges, is_broken_by, new_edge, same_gates
 from jobtable.jobs.lifecycle.endings import COUNT_OF, INDEX_WAITS
 from jobtable.jobs.read.queries import JobQueries
@@ -26,7 +26,7 @@ from jobtable.store.transactions import Transaction
 
 
 class Dependencies:
-    """The edges between jobs that are there already. New jobs bring theirs along when they are submitted."""
+    """The edges between existing jobs. New jobs bring theirs along when they are submitted."""
 
     def __init__(self, store: Store, clock: Clock, queries: JobQueries) -> None:
         self._store = store
@@ -34,10 +34,7 @@ class Dependencies:
         self._queries = queries
 
     def add(self, job_id: str, on: DependsOn) -> JobDependency:
-        """Let a job wait for another one, or raise DependencyCycleError if they would wait for each other.
-
-        Additions are serialised by one counter, so two that are made at once cannot close a cycle between them.
-        """
+        """Make a job wait for another one; see `JobVerbs.add_dependency`."""
         if job_id == on.job_id:
             raise DependencyCycleError(f"job {job_id} cannot wait for itself")
 
@@ -63,14 +60,14 @@ class Dependencies:
         waiting = gated(job_id, on.gate)
         path = find_path(awaited(on.job_id, on.condition), waiting, self.edges_of)
         if path is not None:
-            raise DependencyCycleError(f"jobs would wait for each other: {told((waiting, *path))}")
+            raise DependencyCycleError(f"jobs would wait for each other: {describe((waiting, *path))}")
 
     def edges_of(self, job_id: str) -> Iterable[JobDependency]:
-        """The edges from a job, as they are now; also those that are closed, because a retry opens them again."""
+        """Return the edges from a job as they are now, including closed ones, which a retry opens again."""
         return self._store.query(JobDependency.key(job_id=job_id))
 
     def _edges_to(self, job_id: str) -> list[JobDependency]:
-        """The edges to an ended job as they are now: all, unless the index needs more than a moment to show them."""
+        """Return the edges to an ended job as they are now; some may be missing if the index lags."""
         edges: list[JobDependency] = []
         for seconds in (0, *INDEX_WAITS):
             self._clock.sleep(seconds)
@@ -91,7 +88,7 @@ class Dependencies:
             )
         if is_broken_by(on.condition, dependency):
             raise JobStateError(
-                f"job {job.job_id} cannot wait for {on.job_id} to be {on.condition}: that is {dependency.status}"
+                f"job {job.job_id} cannot wait for {on.job_id} to be {on.condition}; that job is {dependency.status}"
             )
         return new_edge(job.job_id, on, dependency, self._clock.now())
 
@@ -108,20 +105,20 @@ class Dependencies:
             return
         watch(tx, on.job_id, [on.condition])
         if on.gate == "start" and job.queue_name is not None:
-            place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
-            tx.update(place, QueueJob.rank.set(None))
+            entry = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+            tx.update(entry, QueueJob.rank.set(None))
 
     def _refuse_repetition(self, edge: JobDependency, error: TransactionFailedError) -> None:
         there = self._find_fresh(edge)
         if there is not None:
             raise ConflictError(
-                f"job {edge.job_id} waits for {edge.dependency_job_id} already ({there.gate}, {there.condition})"
+                f"job {edge.job_id} already waits for {edge.dependency_job_id} ({there.gate}, {there.condition})"
             ) from error
 
     # --- when a job is retried or deleted ---------------------------------------------------------------------------
 
     def recount(self, tx: Transaction, job_id: str) -> JobGates:
-        """What a job waits for, counted anew from its edges and stored with the transaction."""
+        """Count again what a job waits for, and store the counts with the transaction."""
         stored = self._store.get(JobGates.key(job_id=job_id))
         edges = list(self.edges_of(job_id))
         counted = count_edges(job_id, edges, self._find_breaker(edges))
@@ -129,29 +126,27 @@ class Dependencies:
         return counted
 
     def _find_breaker(self, edges: Sequence[JobDependency]) -> str | None:
-        """A job that has ended so that one of these edges, which are closed, cannot be satisfied any more."""
+        """Return a job whose end broke one of these closed edges, or None."""
         found = self._queries.read_jobs(edge.dependency_job_id for edge in edges)
         broken_by = None
         for edge, dependency in zip(edges, found, strict=True):
             if dependency is None and edge.outcome is not None:
-                continue  # it was deleted while the index did not show this edge, which holds nobody up
+                continue  # it was deleted before the index showed this edge, which blocks nothing
             if dependency is None:
-                raise NotFoundError(
-                    f"job {edge.job_id} waits for {edge.dependency_job_id}, which is not there any more"
-                )
+                raise NotFoundError(f"job {edge.job_id} waits for {edge.dependency_job_id}, which no longer exists")
             if edge.outcome is not None and is_broken_by(condition_of(edge), dependency):
                 broken_by = dependency.job_id
         return broken_by
 
     def find_breaker_of(self, job: Job) -> str | None:
-        """A job that has ended so that this one, which waited for it, cannot begin."""
+        """Return an ended job because of which this one cannot start, or None."""
         return self._find_breaker(list(self.edges_of(job.job_id))) if job.is_gated else None
 
     def reopen(self, dependency: Job) -> None:
-        """Open the gates of everyone who waits for a job that is to begin anew, but not of who waited for its start.
+        """Open the gates of the dependents of a job that restarts, except those that waited for its start.
 
-        A gate that has let its job start stays as it is. Nothing is opened without the place that the job holds in its
-        queue meanwhile: by that it is told that the job has ended, should it not begin.
+        A gate that has let its job start stays closed. Nothing is opened unless the job has a queue entry, by which
+        the dependents are notified of its end again if it does not restart.
         """
         edges = self._edges_to(dependency.job_id)
         if _counted(edges) < self._queries.get_job(dependency.job_id).dependents:
@@ -184,7 +179,7 @@ class Dependencies:
         return self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
 
     def _has_entry(self, ended: Job) -> bool:
-        """Whether an ended job is unchanged and still has a queue entry."""
+        """Return whether an ended job is unchanged and still has a queue entry."""
         fresh = self._store.find(Job.key(job_id=ended.job_id))
         is_same = fresh is not None and fresh.changed_at == ended.changed_at
         return is_same and (ended.queue_name is None or self._queries.find_entry(ended) is not None)
@@ -205,15 +200,15 @@ class Dependencies:
             tx.update(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id), QueueJob.rank.set(None))
 
     def remove_all(self, job_id: str) -> int:
-        """Remove the edges from and to an ended job, and what other jobs count of them.
+        """Remove the edges from and to an ended job, and what other jobs count of them; return how many.
 
-        An edge to it that the index does not show yet stays, but all who waited were told: it holds nobody up.
+        An edge that the index does not show yet stays, but its job was notified: it blocks nothing.
         """
         removed = sum(self._remove(edge, self._uncount_dependent) for edge in self.edges_of(job_id))
         return removed + sum(self._remove(edge, _uncount_outcome) for edge in self._edges_to(job_id))
 
     def _remove(self, edge: JobDependency, uncount: Callable[[Transaction, JobDependency], None]) -> bool:
-        """Remove an edge with what one of its jobs counts of it; says whether it was still there."""
+        """Remove an edge with what one of its jobs counts of it; return whether it existed."""
 
         def remove(fresh: JobDependency | None) -> bool:
             if fresh is None:
@@ -229,13 +224,13 @@ class Dependencies:
 
     def _uncount_dependent(self, tx: Transaction, edge: JobDependency) -> None:
         dependency = None if edge.met_at_once else self._store.find(Job.key(job_id=edge.dependency_job_id))
-        # Edges of an earlier version do not say whether they are counted.
+        # Edges of an earlier version do not record whether they are counted.
         if dependency is not None and dependency.dependents:
             tx.update(dependency, Job.dependents.increment(-1), when=unchanged(dependency, Job.dependents))
 
 
 def _counted(edges: Iterable[JobDependency]) -> int:
-    """How many of the edges to a job it counts as its dependents."""
+    """Return how many of the edges to a job it counts as its dependents."""
     return sum(not edge.met_at_once for edge in edges)
 
 
@@ -252,8 +247,8 @@ def _require_entry(tx: Transaction, ended: Job, edge: JobDependency) -> None:
     else:
         tx.check(ended, is_same)
     if ended.queue_name is not None:
-        place = QueueJob.key(queue_name=ended.queue_name, job_id=ended.job_id)
-        tx.check(place, QueueJob.not_before.exists())
+        entry = QueueJob.key(queue_name=ended.queue_name, job_id=ended.job_id)
+        tx.check(entry, QueueJob.not_before.exists())
 
 
 def _uncount_outcome(tx: Transaction, edge: JobDependency) -> None:
@@ -262,19 +257,19 @@ def _uncount_outcome(tx: Transaction, edge: JobDependency) -> None:
 
 
 def _increments(counts: JobGates) -> list[Update]:
-    """What to add to the counts of a job that gets more edges."""
+    """Return what to add to the counts of a job that gets more edges."""
     names = ("open_starts", "open_completions", "completed", "failed", "stopped", "cancelled")
     return [getattr(JobGates, name).increment(getattr(counts, name)) for name in names if getattr(counts, name)]
 
 
 def graph_version(store: Store) -> int:
-    """How often edges were added that could close a cycle."""
+    """Return how often edges were added that could close a cycle."""
     graph = store.find(DependencyGraph.key())
     return 0 if graph is None else graph.version
 
 
 def raise_version(tx: Transaction, seen: int) -> None:
-    """Let a transaction happen only if no edges that could close a cycle were added since."""
+    """Make a transaction fail if edges that could close a cycle were added since."""
     if seen == 0:
         tx.add(DependencyGraph(version=1))
     else:
@@ -282,9 +277,9 @@ def raise_version(tx: Transaction, seen: int) -> None:
 
 
 def watch(tx: Transaction, job_id: str, conditions: list[EdgeCondition], *, when: Condition | None = None) -> None:
-    """Count new dependents of a job, on condition that it has not yet told what they wait for, and `when`."""
+    """Count new dependents of a job, provided that it has not notified such dependents yet, and `when`."""
     may_run = EdgeCondition.STARTED not in conditions
     statuses = [Status.PENDING, Status.INTERRUPTED, *([Status.RUNNING] if may_run else [])]
-    untold = Job.status.is_in(*statuses)
+    unnotified = Job.status.is_in(*statuses)
     counted = Job.dependents.increment(len(conditions))
-    tx.update(Job.key(job_id=job_id), counted, when=untold if when is None else untold & when)
+    tx.update(Job.key(job_id=job_id), counted, when=unnotified if when is None else unnotified & when)

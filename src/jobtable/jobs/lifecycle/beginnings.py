@@ -1,8 +1,8 @@
-"""Ended jobs begin anew, but only after all who wait for them wait again, and the groups above them go on.
+"""Ended jobs restart, but only after their dependents wait again and the groups above them run again.
 
-Any number of jobs may wait for one, so that is not one transaction. Until a job begins it holds a place in its queue
-with a time on it, as one that has just ended does. If this process dies, any worker of the queue finds the place when
-it is due and tells everyone that the job has ended: then it is as if nobody had retried it.
+Any number of jobs may wait for one, so this is not one transaction. Until a job restarts it has a queue entry with a
+due time, as a job that has just ended has. If this process dies, any worker of the queue finds the due entry and
+notifies the dependents that the job has ended, as if nobody had retried it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jobtable.store import Store
 
 
 class Beginnings:
-    """Lets ended jobs begin anew."""
+    """Restarts ended jobs."""
 
     def __init__(
         self, store: Store, clock: Clock, queries: JobQueries, endings: Endings, dependencies: Dependencies
@@ -35,19 +35,19 @@ class Beginnings:
         self._endings = endings
         self._dependencies = dependencies
 
-    def begin(self, job: Job, by: str) -> None:
-        """Let an ended job begin anew, and the groups above it that it had ended; JobStateError if it cannot."""
-        self._refuse_what_cannot_begin(job)
-        if self._queries.find_entry(job) is not None:  # not all who wait for it were told that it has ended
+    def restart(self, job: Job, by: str) -> None:
+        """Restart an ended job and the groups above it that it had ended; JobStateError if it cannot."""
+        self._refuse_unstartable(job)
+        if self._queries.find_entry(job) is not None:  # not all dependents know that it has ended
             self._endings.settle(job)
-        waited_for: Job | None = job
-        while waited_for is not None:
-            for each in reversed(self._make_wait_above(waited_for)):
+        next_job: Job | None = job
+        while next_job is not None:
+            for each in reversed(self._reopen_upwards(next_job)):
                 self._write_beginning(each, by)
-            # This may have taken so long that a worker told those who wait again: then the group has ended once more.
-            waited_for = self._find_group_above(waited_for)
+            # If this took long, a worker may have notified the dependents again, so that the group has ended once more.
+            next_job = self._find_group_above(next_job)
 
-    def _refuse_what_cannot_begin(self, job: Job) -> None:
+    def _refuse_unstartable(self, job: Job) -> None:
         if job.deleted_at is not None:
             raise JobStateError(
                 f"job {job.job_id} is being deleted and cannot be retried", reason=ErrorReason.JOB_DELETED
@@ -56,33 +56,33 @@ class Beginnings:
         if broken_by is not None:
             raise JobStateError(f"job {job.job_id} waits for job {broken_by}, which must be retried first")
 
-    def _make_wait_above(self, job: Job) -> list[Job]:
-        """Let everyone wait for a job again, and for the groups above it that must begin before it does; gives them.
+    def _reopen_upwards(self, job: Job) -> list[Job]:
+        """Make dependents wait for a job again, and for the groups above it; return the job and these groups.
 
-        The groups begin before the job, because one that has ended would not hear of its end.
+        The groups restart before the job, because an ended one would miss its end.
         """
-        going: list[Job] = []
+        restarting: list[Job] = []
         above: Job | None = job
         while above is not None:
-            self._make_wait(above, SETTLING_TIME)
-            going.append(above)
+            self._reopen(above, SETTLING_TIME)
+            restarting.append(above)
             above = self._find_group_above(above)
-        return going
+        return restarting
 
     def _find_group_above(self, job: Job) -> Job | None:
-        """The group of a job, if it has ended but waits for one of its children again."""
+        """Return the group of a job if it has ended but waits for one of its children again."""
         group = None if job.parent_job_id is None else self._queries.get_job(job.parent_job_id)
         if group is None or not group.definition.is_group or not group.is_final:
             return None
         gates = self._store.find(JobGates.key(job_id=group.job_id))
         return group if gates is not None and gates.open_completions else None
 
-    def _make_wait(self, job: Job, settling_time: timedelta) -> None:
+    def _reopen(self, job: Job, settling_time: timedelta) -> None:
         self._hold(job, settling_time)
         self._dependencies.reopen(job)
 
     def _hold(self, job: Job, settling_time: timedelta) -> None:
-        """Give an ended job a queue entry that other workers find after some time."""
+        """Give an ended job a queue entry that other workers find after the settling time."""
 
         def hold(job: Job) -> None:
             due = wall_time(self._clock) + settling_time
@@ -113,7 +113,7 @@ class Beginnings:
 
         def read() -> Job:
             fresh = self._get_unchanged(job)
-            self._make_wait(fresh, next(settling_times))  # a worker was faster: leave more time now
+            self._reopen(fresh, next(settling_times))  # a worker was faster: leave more time now
             return fresh
 
         def begin(job: Job) -> None:

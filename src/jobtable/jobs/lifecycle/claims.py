@@ -1,4 +1,4 @@
-"""Workers claim jobs, and delayed jobs become ready when their time has come."""
+"""Workers claim jobs, and delayed jobs become ready when they are due."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.transactions import grouped
 
-_MOST_TRIES = 20
+_MOST_COLLISIONS = 20
 _MOST_RECORDED_JOBS = 19
-"""How many jobs fit into one transaction together with the two items that tell which instance has each of them."""
+"""How many jobs fit into one transaction with the two items that record which instance has each."""
 MOST_DUE = 100
-"""How many of the jobs whose time has come are looked after at once."""
+"""How many due jobs are handled at once."""
 _LARGEST_CROWD = 16
-"""Where claimers are in each other's way, each picks one share of the next jobs: of at most this many shares."""
+"""Contending claimers each pick one of at most this many shares of the next jobs."""
 
 
 class Claims(EngineCore):
-    """How workers get jobs."""
+    """The verbs by which workers get jobs; see `WorkVerbs`."""
 
     def __init__(
         self, store: Store, objects: ObjectStore, *, clock: Clock | None = None, random: Random | None = None
     ) -> None:
         super().__init__(store, objects, clock=clock, random=random)
         self._crowds: dict[str, float] = {}
-        """How many claimers seem to want the same jobs, by queue, where they are more than one."""
+        """How many claimers seem to want the same jobs, by queue, if more than one."""
 
     def claim(
         self,
@@ -50,7 +50,7 @@ class Claims(EngineCore):
         passed_over: set[str] = set()
         collisions = 0
         try:
-            while len(claimed) < limit and collisions < _MOST_TRIES:
+            while len(claimed) < limit and collisions < _MOST_COLLISIONS:
                 taken = self._claim_some(queue, limit - len(claimed), passed_over, instance_id, lease_seconds, instance)
                 if taken is None:
                     break
@@ -59,8 +59,8 @@ class Claims(EngineCore):
         except JobtableError:
             if not claimed:
                 raise
-            # The next claim raises it again. These jobs are claimed: if nobody ran them, they would count as lost.
-        self._starts.tell([lease.job for lease in claimed])
+            # The next claim raises it again. These jobs are claimed; unless they run, they would count as lost.
+        self._starts.notify([lease.job for lease in claimed])
         return claimed
 
     def _claim_some(
@@ -72,28 +72,28 @@ class Claims(EngineCore):
         lease_seconds: float,
         instance: Instance | None,
     ) -> list[Lease] | None:
-        """Take some of the next jobs; none if others were faster, None if there is nothing to be had.
+        """Claim some of the next jobs; none if others were faster, None if no job can be claimed.
 
-        The index may be behind: jobs that it shows but that cannot be had are passed over.
+        The index may lag: jobs that it shows but that cannot be claimed are passed over.
         """
-        there = self.store.find(Queue.key(queue_name=queue))
-        if there is None or there.paused_at is not None:
+        found_queue = self.store.find(Queue.key(queue_name=queue))
+        if found_queue is None or found_queue.paused_at is not None:
             return None
         most = _MOST_RECORDED_JOBS if instance is not None else MOST_JOBS
-        wanted = min(limit, most, there.max_concurrent_jobs - there.running_count)
-        places = self._choose(queue, wanted, passed_over) if wanted > 0 else []
-        if not places:
+        wanted = min(limit, most, found_queue.max_concurrent_jobs - found_queue.running_count)
+        entries = self._choose(queue, wanted, passed_over) if wanted > 0 else []
+        if not entries:
             return None
-        found = self.store.batch_get([Job.key(job_id=place.job_id) for place in places])
-        jobs = [(p, job) for p, job in zip(places, found, strict=True) if job is not None and job.status in CLAIMABLE]
-        if len(jobs) < len(places):
-            passed_over.update({place.job_id for place in places} - {job.job_id for _, job in jobs})
+        found = self.store.batch_get([Job.key(job_id=entry.job_id) for entry in entries])
+        jobs = [(p, job) for p, job in zip(entries, found, strict=True) if job is not None and job.status in CLAIMABLE]
+        if len(jobs) < len(entries):
+            passed_over.update({entry.job_id for entry in entries} - {job.job_id for _, job in jobs})
         if not jobs:
             return []
         crowd = self._crowds.get(queue, 1.0)
         jobs = next(grouped(jobs, most, lambda pair: length_of(pair[1])))
         try:
-            leases = self._take(there, jobs, instance_id, lease_seconds, instance)
+            leases = self._take(found_queue, jobs, instance_id, lease_seconds, instance)
         except Refused as refused:
             if refused.job_ids:
                 passed_over |= refused.job_ids
@@ -106,13 +106,13 @@ class Claims(EngineCore):
         return leases
 
     def _choose(self, queue: str, wanted: int, passed_over: set[str]) -> list[QueueJob]:
-        """The next jobs of a queue; where claimers are in each other's way, one share of them, picked at random."""
+        """Return the next jobs of a queue; if claimers contend, a share of them picked at random."""
         crowd = round(self._crowds.get(queue, 1.0))
         shown = self.queries.list_ready(queue, limit=wanted * crowd + len(passed_over))
-        places = [place for place in shown if place.job_id not in passed_over]
-        share = max(1, min(wanted, -(-len(places) // crowd)))
-        first = self._random.randrange(0, max(1, len(places)), share)
-        return places[first : first + share]
+        entries = [entry for entry in shown if entry.job_id not in passed_over]
+        share = max(1, min(wanted, -(-len(entries) // crowd)))
+        first = self._random.randrange(0, max(1, len(entries)), share)
+        return entries[first : first + share]
 
     def _take(
         self,
@@ -124,7 +124,7 @@ class Claims(EngineCore):
     ) -> list[Lease]:
         transition = Transition(self.store, self.clock)
         leases = []
-        for place, job in chosen:
+        for entry, job in chosen:
             at = transition.time_for(job)
             transition.change(
                 job,
@@ -138,7 +138,7 @@ class Claims(EngineCore):
                 Job.started_at.set(at),
                 instance_id=instance_id,
             )
-            transition.leave_ready(place)
+            transition.leave_ready(entry)
             if instance is not None:
                 _record(transition, instance, job.job_id, at)
             changed = {
@@ -161,13 +161,13 @@ class Claims(EngineCore):
         return leases
 
     def promote_due(self, queue: str, *, limit: int = MOST_DUE) -> int:
-        self._starts.tell_untold()
+        self._starts.notify_pending()
         now = wall_time(self.clock)
         done = 0
         problem: JobtableError | None = None
-        for place in self.store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):
+        for entry in self.store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):
             try:
-                self._promote(place)
+                self._promote(entry)
             except JobtableError as error:
                 problem = error
             done += 1
@@ -175,16 +175,16 @@ class Claims(EngineCore):
             raise problem
         return done
 
-    def _promote(self, place: QueueJob) -> None:
-        job = self.store.find(Job.key(job_id=place.job_id))
+    def _promote(self, entry: QueueJob) -> None:
+        job = self.store.find(Job.key(job_id=entry.job_id))
         if job is not None and job.is_final:
-            self._endings.settle_due(job, place)
+            self._endings.settle_due(job, entry)
         elif job is not None and job.status in CLAIMABLE:
-            self._endings.promote(place, job)
+            self._endings.promote(entry, job)
 
 
 def _record(transition: Transition, instance: Instance, job_id: str, at: datetime) -> None:
-    """Say which instance has the job."""
+    """Record which instance has the job."""
     transition.tx.put(
         InstanceJob(instance_id=instance.instance_id, job_id=job_id, assigned_at=at, status=Status.RUNNING)
     )

@@ -1,4 +1,4 @@
-"""What people do with jobs: cancel, stop, seal, retry and prioritise them, alone or with everything under them."""
+"""What people do with jobs: cancel, stop, seal, retry and prioritise them, alone or with their trees."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ class _Ending:
     tree: bool
 
     def closing(self, job: Job) -> list[Update]:
-        """What lets no more jobs come under a job, if its tree is to end and is not closed so already."""
+        """Return what closes the tree of a job to more jobs, if it is to end and is not closed already."""
         if not self.tree or job.tree_status in (self.status, Status.CANCELLED):
             return []
         return [Job.tree_status.set(self.status)]
 
 
 class _Ended(NamedTuple):
-    """A job that has ended, or was asked to."""
+    """A job that has ended or was asked to."""
 
     job: Job
-    is_untold: bool = False
-    """Whether someone waits for it who was not told yet."""
+    is_unnotified: bool = False
+    """Whether some of its dependents are not notified yet."""
     is_leaf: bool = False
-    """Whether there is no job under it, nor can one come."""
+    """Whether it has no children and can get none."""
 
 
 class Control(EngineCore):
-    """Acts on jobs from outside. Asking for what is already so changes nothing and is no error."""
+    """The verbs of people on jobs; see `JobVerbs`."""
 
     # --- ending -----------------------------------------------------------------------------------------------------
     #
-    # A tree is ended from above. Each job in it is closed before its children are listed: from then on no job can come
-    # under it, so all that have come are found, and the tree stays ended until someone lets jobs of it begin anew.
-    # A job that had ended takes children only while its parent does: it is closed only if there are jobs under it.
+    # A tree is ended from its root. Each job is closed before its children are listed: from then on it gets no more, so
+    # all are found, and the tree stays ended until jobs of it are restarted. An ended job takes children only while its
+    # parent does, so it is closed only if it has children.
 
     def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         return self._end_asked(job_id, _Ending(Status.CANCELLED, message or f"cancelled by {by}", by, tree))
@@ -64,7 +64,7 @@ class Control(EngineCore):
         return self._end_asked(job_id, _Ending(Status.STOPPED, message or f"stopped by {by}", by, tree))
 
     def _end_asked(self, job_id: str, ending: _Ending) -> Job:
-        """End a job, and those under it if that is asked for, before anyone is told who waits for it."""
+        """End a job, and its tree if that is asked for, before its dependents are notified."""
         ended = self._end(self.queries.get_job(job_id), ending, is_asked_for=True)
         if ended is None:
             raise NotFoundError(f"job {job_id} was deleted meanwhile")
@@ -75,21 +75,21 @@ class Control(EngineCore):
             if below is not None:
                 levels.append((below, self._end_children(below, ending)))
                 continue
-            # Its children first: those that wait for it would be CANCELLED because of it, whatever they are to be.
-            if above.is_untold:
+            # Its children first: those that wait for it would be CANCELLED because of it.
+            if above.is_unnotified:
                 self._endings.settle(above.job)
             levels.pop()
         return ended.job
 
     def _end_children(self, above: _Ended, ending: _Ending) -> Iterator[_Ended]:
-        """End the children of a job: up to a hundred before anyone is told of one, as they may wait for each other."""
+        """End the children of a job, up to a hundred before any is notified, as they may wait for each other."""
         if above.is_leaf or not ending.tree:
             return
         for some in grouped(self.list_children_now(above.job), MOST_ACTIONS, length_of):
             yield from filter(None, [self._end(child, ending) for child in some])
 
     def _end(self, job: Job, ending: _Ending, *, is_asked_for: bool = False) -> _Ended | None:
-        """End a job that has not ended, at once or by its worker, and close it; None if it was deleted."""
+        """End a job at once or by its worker, and close it; None if it was deleted."""
 
         def end(found: Job | None) -> _Ended | None:
             if found is None:
@@ -104,7 +104,7 @@ class Control(EngineCore):
                 return _Ended(self._ask(found, ending))
             closing = ending.closing(found)
             ended = self._endings.end_waiting(found, ending.status, ending.message, *closing, by=ending.by)
-            return None if ended is None else _Ended(ended, is_untold=ended.dependents > 0)
+            return None if ended is None else _Ended(ended, is_unnotified=ended.dependents > 0)
 
         verb = "cancel" if ending.status is Status.CANCELLED else "stop"
         return self.store.retrying(self._finder(job.job_id), end, f"{verb} job {job.job_id}", first=job)
@@ -122,14 +122,14 @@ class Control(EngineCore):
             )
 
     def _ask(self, job: Job, ending: _Ending) -> Job:
-        """Leave a request for the worker, which reads it with its next heartbeat."""
+        """Leave a request that the worker reads with its next heartbeat."""
         is_cancelled = ending.status is Status.CANCELLED or job.requested == "cancel"
         requested: Literal["cancel", "stop"] = "cancel" if is_cancelled else "stop"
         same_run = (Job.lease_epoch == job.lease_epoch) & (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
         return self._update(job, Job.requested.set(requested), *ending.closing(job), when=same_run)
 
     def _close(self, job: Job, ending: _Ending) -> Job:
-        """Let no more jobs come under a job that has ended."""
+        """Close an ended job to more children."""
         closing = ending.closing(job)
         return self._update(job, *closing, when=unchanged(job, Job.status, Job.changed_at)) if closing else job
 
@@ -154,13 +154,13 @@ class Control(EngineCore):
         self.store.retrying(lambda: self.queries.get_job(job_id), seal, f"seal group {job_id}")
         return self._endings.go_on(job_id) or self.queries.get_job(job_id)
 
-    # --- beginning anew ---------------------------------------------------------------------------------------------
+    # --- restarting -------------------------------------------------------------------------------------------------
 
     def retry(self, job_id: str, *, by: str = "local", tree: bool = False) -> Job:
         job = self.queries.get_job(job_id)
         chosen: dict[str, bool] = {}
         closed: list[str] = []
-        for each in chain([job], self.list_below(job) if tree else ()):  # only ids are held: there may be many
+        for each in chain([job], self.list_below(job) if tree else ()):  # only ids are kept: there may be many
             if _can_be_retried(each):
                 chosen[each.job_id] = each.is_gated
             elif tree and each.status is Status.COMPLETED and each.tree_status is not None:
@@ -170,30 +170,30 @@ class Control(EngineCore):
                 f"job {job_id} is {job.status} and cannot be retried",
                 reason=ErrorReason.JOB_ENDED if job.is_final else ErrorReason.JOB_ACTIVE,
             )
-        for each_id in closed:  # it stays as it is, but what begins anew may have more to do under it
+        for each_id in closed:  # it stays COMPLETED, but restarted jobs may add children to it
             self.open_for_system(each_id)
         for each_id in self._in_order(chosen):
             fresh = self.queries.get_job(each_id)
-            if _can_be_retried(fresh):  # a group has begun already, with the first of its jobs
-                self._beginnings().begin(fresh, by)
+            if _can_be_retried(fresh):  # a group has already restarted with the first of its jobs
+                self._beginnings().restart(fresh, by)
         return self.queries.get_job(job_id)
 
     def begin_for_system(self, job_id: str, *, by: str = "local") -> Job:
-        """Let a COMPLETED job begin anew, for the system whose job it is: run twice, it must make nothing twice."""
+        """Restart a COMPLETED job for its system; run twice, it must create nothing twice."""
         job = self.queries.get_job(job_id)
         if job.status is not Status.COMPLETED:
             raise JobStateError(f"job {job_id} is {job.status} and not COMPLETED: look at it again")
-        self._beginnings().begin(job, by)
+        self._beginnings().restart(job, by)
         return self.queries.get_job(job_id)
 
     def open_for_system(self, job_id: str) -> Job:
-        """Let jobs come under a job again whose tree was ended, for the system that lets its own go on."""
+        """Reopen an ended tree to more jobs, for the system that continues it."""
         return self.store.update(Job.key(job_id=job_id), Job.tree_status.set(None))
 
     def _in_order(self, jobs: Mapping[str, bool]) -> Iterable[str]:
-        """The jobs, each after those whose end it waits for: otherwise it would find its gates still broken.
+        """Yield jobs after those whose end they wait for, because broken gates would refuse them.
 
-        They are given by their ids, with whether they wait for others at all.
+        The jobs are given by their ids, with whether they wait for others at all.
         """
         sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(jobs, ()))
         for job_id, is_gated in jobs.items():

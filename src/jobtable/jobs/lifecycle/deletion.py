@@ -20,19 +20,19 @@ from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 
 class Deletion(EngineCore):
-    """Deletes jobs. First it marks them, so that nobody retries them any more; the job item goes last."""
+    """Deletes jobs: it marks them first, so that nobody retries them, and removes the job items last."""
 
     def delete(self, job_id: str, *, tree: bool = False) -> int:
         return self._delete_all(job_id, tree, _not_of_a_system)
 
     def delete_for_system(self, job_id: str) -> int:
-        """Remove an ended job and those under it, as `delete` does, for the system that has made them."""
+        """Delete an ended job and its tree, as `delete` does, for the system that made them."""
         return self._delete_all(job_id, tree=True, allowed=_ended)
 
     def mark_as_going(self, jobs: Sequence[Job]) -> None:
-        """Let nobody retry these jobs any more: before the system that has made them takes away what they made, too.
+        """Prevent retries of these jobs, before their system removes what they made.
 
-        JobStateError if one of them has not ended, or changes meanwhile: then none is marked.
+        JobStateError if one of them has not ended or changes meanwhile: then none is marked.
         """
         tx = self.store.transaction()
         for job in map(_ended, jobs):
@@ -46,7 +46,7 @@ class Deletion(EngineCore):
             ) from error
 
     def _deletable(self, job: Job, tree: bool) -> Iterator[Job]:
-        """A job and those to delete with it, each before its children."""
+        """Yield a job and those to delete with it, each before its children."""
         below = self.list_below(job)
         if not tree and next(below, None) is not None:
             raise JobStateError(
@@ -57,9 +57,9 @@ class Deletion(EngineCore):
         return map(_ended, chain([job], below))
 
     def _delete_all(self, job_id: str, tree: bool, allowed: Callable[[Job], Job]) -> int:
-        """Delete a job and those under it, the last first: children are found by way of their parent.
+        """Delete a job and its tree, the last first, because children are found through their parents.
 
-        Only their ids are held: a job with its parameters and its result may have 400 KB, and there may be many.
+        Only ids are kept: a job may have 400 KB, and there may be many.
         """
         going: dict[str, None] = {}
         top: Job | None = self.queries.get_job(job_id)
@@ -67,22 +67,22 @@ class Deletion(EngineCore):
             unmarked = [job.job_id for job in map(allowed, self._deletable(top, tree)) if job.job_id not in going]
             if not unmarked:
                 break
-            for some in grouped(self._there(reversed(unmarked)), MOST_ACTIONS, length_of):
+            for some in grouped(self._existing(reversed(unmarked)), MOST_ACTIONS, length_of):
                 self.mark_as_going(some)
             going.update(dict.fromkeys(unmarked))
-            # No job comes under one that is marked. Those that came before that are found by another look.
+            # A marked job gets no more children. Earlier ones are found by another look.
             top = self.store.find(Job.key(job_id=job_id))
-        # One without a mark is another job: somebody else has deleted the one that had its id, too.
-        marked = (job for job in self._there(reversed(going)) if job.deleted_at is not None)
+        # One without a mark is a new job that has the id of a deleted one.
+        marked = (job for job in self._existing(reversed(going)) if job.deleted_at is not None)
         return sum(self._delete_one(each, going.keys()) for each in marked)
 
-    def _there(self, job_ids: Iterable[str]) -> Iterator[Job]:
-        """The jobs as they are now, without those that somebody else has deleted."""
+    def _existing(self, job_ids: Iterable[str]) -> Iterator[Job]:
+        """Return the jobs as they are now, without deleted ones."""
         return (job for job in self.queries.read_jobs(job_ids) if job is not None)
 
     def _delete_one(self, job: Job, going: Set[str]) -> int:
         if self.queries.find_entry(job) is not None:
-            self._tell_all(job)
+            self._notify_all(job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self.store.batch_delete(self.queries.find_instances_of_job(job.job_id))
         removed += self.store.batch_delete(self._rolled_up_metrics(job, going))
@@ -92,7 +92,7 @@ class Deletion(EngineCore):
         return removed + self._delete_item(job, going)
 
     def _delete_item(self, job: Job, going: Set[str]) -> int:
-        """Remove the item of a job together with the one by which its parent knows it, unless that goes as well."""
+        """Remove the item of a job, together with the one under its parent unless that is deleted as well."""
         parent = job.parent_job_id
         is_left = parent is not None and parent not in going
         known = self.store.find(JobChild.key(job_id=parent, child_job_id=job.job_id)) if is_left else None
@@ -103,9 +103,9 @@ class Deletion(EngineCore):
             tx.delete(known)
         return 2
 
-    def _tell_all(self, job: Job) -> None:
-        """Tell all who wait for a job that is deleted, or raise ConflictError: they would wait for ever."""
-        # Read again: some of those who waited may have been deleted before it.
+    def _notify_all(self, job: Job) -> None:
+        """Notify all dependents of a job, or raise ConflictError: they would wait forever."""
+        # Read again: some dependents may have been deleted before it.
         self._endings.settle(self.queries.get_job(job.job_id))
         if self.queries.find_entry(job) is not None:
             raise ConflictError(
@@ -114,7 +114,7 @@ class Deletion(EngineCore):
             )
 
     def _delete_items_under(self, job_id: str) -> int:
-        """Remove everything in a job's partition but the job, also items of kinds that this process does not know."""
+        """Remove everything in a job's partition but the job, also items of kinds unknown to this process."""
         under = self.store.collection(Job.key(job_id=job_id))
         keys = (_key_of(entity) for entity in under if not isinstance(entity, Job))
         return Batches(self.store).delete_items(main, keys)
@@ -127,7 +127,7 @@ class Deletion(EngineCore):
 
 
 def _ended(job: Job) -> Job:
-    """The job, or JobStateError if it has not ended."""
+    """Return the job, or raise JobStateError if it has not ended."""
     if not job.is_final:
         raise JobStateError(
             f"job {job.job_id} is {job.status}", hint="cancel it before you delete it", reason=ErrorReason.JOB_ACTIVE

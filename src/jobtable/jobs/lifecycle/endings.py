@@ -1,8 +1,8 @@
-"""Jobs end, and whoever waits for them is told: dependents start, groups are concluded, edges break.
+"""Jobs end, and their dependents are notified: they start, groups complete, edges break.
 
-Telling is not part of the transaction in which a job ends, because any number of jobs may wait for it. Until all were
-told, the job keeps its place in the queue with a time on it: if the process that ended the job dies, any worker of
-the queue finds the place when it is due and tells them. Telling twice is harmless.
+Notifying is not part of the transaction in which a job ends, because any number of jobs may wait for it. Until all are
+notified, the job keeps its queue entry with a due time: if the process that ended the job dies, any worker of the
+queue finds the due entry and notifies them. Notifying twice is harmless.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from jobtable.model import Attribute, Condition, Json, Update, unchanged
 from jobtable.store import Store
 
 INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""How long to wait for edges that the index does not show yet. What it shows later is told when the place is due."""
+"""How long to wait for edges that the index does not show yet; later ones are notified when the entry is due."""
 COUNT_OF: dict[Status, Attribute[int]] = {
     Status.COMPLETED: JobGates.completed,
     Status.FAILED: JobGates.failed,
     Status.STOPPED: JobGates.stopped,
     Status.CANCELLED: JobGates.cancelled,
 }
-"""The counter of each way in which the gates of a job's completion are closed."""
+"""The counter of each status that closes a gate of a job's completion."""
 
 
 class Parents:
-    """The parents of jobs that nobody else waits for. They are told in the transaction in which their children end.
+    """The parents of jobs that nobody else waits for, notified in the transaction in which their children end.
 
-    Of each parent's gates there is one update in a transaction, however many of its children end in it.
+    Each parent's gates are updated once per transaction, however many of its children end in it.
     """
 
     def __init__(self, edges: Iterable[JobDependency]) -> None:
@@ -46,11 +46,11 @@ class Parents:
         self._broken: dict[str, str] = {}
 
     def edge_to(self, job: Job) -> JobDependency | None:
-        """The edge by which a job's parent waits for it, if that can be closed with the job."""
+        """Return the edge by which a job's parent waits for it, if it can be closed with the job."""
         return self._edges.get(job.job_id)
 
-    def tell(self, transition: Transition, job: Job, status: Status) -> bool:
-        """Let the parent know with the transition; says whether that was possible."""
+    def notify(self, transition: Transition, job: Job, status: Status) -> bool:
+        """Notify the parent within the transition; return whether that was possible."""
         edge = self.edge_to(job)
         if edge is None:
             return False
@@ -61,7 +61,7 @@ class Parents:
         return True
 
     def count(self, transition: Transition) -> list[str]:
-        """Change the counts of all parents that were told since the last time; gives their ids."""
+        """Change the counts of all parents notified since the last call; return their ids."""
         told = list(self._updates)
         for parent, ends in self._updates.items():
             updates: list[Update] = [JobGates.open_completions.increment(-ends.total())]
@@ -74,7 +74,7 @@ class Parents:
 
 
 class Endings:
-    """Ends jobs and tells their dependents."""
+    """Ends jobs and notifies their dependents."""
 
     def __init__(self, store: Store, clock: Clock, queries: JobQueries) -> None:
         self._store = store
@@ -102,12 +102,12 @@ class Endings:
         return self._store.find(Job.key(job_id=job.job_id))
 
     def find_parents(self, jobs: Iterable[Job]) -> Parents:
-        """The parents of those jobs that no one else waits for."""
+        """Return the parents of those jobs that nobody else waits for."""
         edges = self._edges_of_parents(jobs)
         return Parents(edge for edge in edges if edge.gate == "completion" and edge.outcome is None)
 
     def _edges_of_parents(self, jobs: Iterable[Job]) -> list[JobDependency]:
-        """The edges to those jobs that nobody but their parent waits for."""
+        """Return the edges to those jobs that only their parents wait for."""
         keys = [
             JobDependency.key(job_id=job.parent_job_id, dependency_job_id=job.job_id)
             for job in jobs
@@ -115,19 +115,18 @@ class Endings:
         ]
         return [edge for edge in self._store.batch_get(keys) if edge is not None] if keys else []
 
-    # --- telling ----------------------------------------------------------------------------------------------------
+    # --- notifying --------------------------------------------------------------------------------------------------
 
     def settle(self, job: Job, *, waits: Sequence[float] = INDEX_WAITS) -> None:
-        """Tell everyone who waits for an ended job, and those who wait for jobs that end because of it.
+        """Notify the dependents of an ended job, and those of the jobs that end because of it, however long the chain.
 
-        One after the other, however long the chain is in which each waits for the last. It `waits` for an index that
-        does not show them all.
+        It `waits` for an index that does not show them all.
         """
         waiting = deque([job])
         while waiting:
             ended = waiting.popleft()
             if not ended.is_final:
-                continue  # it has begun anew since, so those who wait for it wait again
+                continue  # it has restarted, so its dependents wait again
             told = [edge for edge in self.edges_to(ended, waits) if self._close(edge, ended)]
             for edge in told:
                 also_ended = self._go_on(edge.job_id)
@@ -137,15 +136,15 @@ class Endings:
                 self._leave_settled(ended)
 
     def _settled(self, ended: Job | None) -> Job | None:
-        """The same job, after its dependents were told if it has ended."""
+        """Return the same job, after notifying its dependents if it has ended."""
         if ended is not None and ended.dependents:
             self.settle(ended)
         return ended
 
-    def tell_started(self, jobs: Sequence[Job]) -> list[Job]:
-        """Tell those who wait for the start of these jobs; gives the jobs of which the index does not show them all."""
+    def notify_of_start(self, jobs: Sequence[Job]) -> list[Job]:
+        """Notify dependents of the start of jobs; return the jobs whose dependents the index does not all show."""
         only = {edge.dependency_job_id: edge for edge in self._edges_of_parents(jobs)}
-        untold = []
+        unnotified = []
         for job in jobs:
             if not job.dependents:
                 continue
@@ -158,11 +157,11 @@ class Endings:
                     told += 1
                     self.go_on(edge.job_id)
             if told < job.dependents:
-                untold.append(job)
-        return untold
+                unnotified.append(job)
+        return unnotified
 
     def edges_to(self, job: Job, waits: Sequence[float] = INDEX_WAITS) -> list[JobDependency]:
-        """The edges to a job that it counts, all of them unless an index needs more than a moment to show them."""
+        """Return the counted edges to a job; some are missing if the index lags for more than a moment."""
         edges = self._counted_edges_to(job)
         for seconds in waits:
             if len(edges) >= job.dependents:
@@ -172,9 +171,9 @@ class Endings:
         return edges
 
     def _counted_edges_to(self, job: Job) -> list[JobDependency]:
-        """The edges to a job that the index shows. Those that it shows closed are read: they may be open again.
+        """Return the edges to a job that the index shows. Those shown as closed are read: they may be open again.
 
-        One that it shows open may be closed or gone, which is noticed when it is to be closed.
+        One shown as open may be closed or deleted, which is noticed when it is closed.
         """
         shown = [edge for edge in self._queries.list_dependents(job.job_id) if not edge.met_at_once]
         edges = [edge for edge in shown if edge.outcome is None]
@@ -185,7 +184,7 @@ class Endings:
         return edges
 
     def _close(self, edge: JobDependency, dependency: Job) -> bool:
-        """Close a gate, unless it is closed already; False if it was deleted, or the dependency has restarted."""
+        """Close a gate unless it is already closed; False if it was deleted or the dependency has restarted."""
 
         def close(found: JobDependency | None) -> bool:
             if found is None or found.outcome is not None:
@@ -222,39 +221,39 @@ class Endings:
             tx.update(JobGates.key(job_id=edge.job_id), *updates)
 
     def _leave_settled(self, job: Job) -> None:
-        """Take an ended job whose dependents were all told out of its queue, unless a retry has just made more wait."""
+        """Remove an ended job with notified dependents from its queue, unless a retry has just added some."""
         if job.queue_name is None:
             return
-        place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+        entry = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
         tx = self._store.transaction()
         tx.check(Job.key(job_id=job.job_id), (Job.changed_at == job.changed_at) & (Job.dependents <= job.dependents))
-        tx.delete(place, when=QueueJob.priority.exists() & QueueJob.rank.missing())
+        tx.delete(entry, when=QueueJob.priority.exists() & QueueJob.rank.missing())
         tx.update(Queue.key(queue_name=job.queue_name), Queue.job_count.increment(-1))
         try:
             tx.commit()
         except TransactionFailedError:
             fresh = self._store.find(Job.key(job_id=job.job_id))
             is_same = fresh is not None and fresh.changed_at == job.changed_at and fresh.dependents <= job.dependents
-            if is_same and self._store.find(place) is not None:
+            if is_same and self._store.find(entry) is not None:
                 raise
 
-    def settle_due(self, job: Job, place: QueueJob) -> None:
-        """Tell everyone who waits for an ended job whose place is due; whom the index does not show, later.
+    def settle_due(self, job: Job, entry: QueueJob) -> None:
+        """Notify the dependents of an ended job whose queue entry is due; those that the index does not show, later.
 
-        Nobody waits for the index here: there may be many such jobs, and others whose time has come are behind them.
+        This does not wait for the index: there may be many such jobs, and other due entries come after them.
         """
         self.settle(job, waits=())
         if self._queries.find_entry(job) is not None:
             due = wall_time(self._clock) + SETTLING_TIME
-            with suppress(ConditionFailedError, NotFoundError):  # it has gone just now, or somebody holds it for longer
-                self._store.update(place, QueueJob.not_before.set(due), when=unchanged(place, QueueJob.not_before))
+            with suppress(ConditionFailedError, NotFoundError):  # it was deleted just now, or is held for longer
+                self._store.update(entry, QueueJob.not_before.set(due), when=unchanged(entry, QueueJob.not_before))
 
     # --- going on ---------------------------------------------------------------------------------------------------
 
     def go_on(self, job_id: str) -> Job | None:
-        """Let a job go on as far as its gates allow: start, be concluded, or end because a gate broke.
+        """Advance a job as far as its gates allow: it starts, completes, or ends because a gate broke.
 
-        Gives the job if it ended, after its dependents were told.
+        Returns the job if it ended, after notifying its dependents.
         """
         return self._settled(self._go_on(job_id))
 
@@ -284,20 +283,20 @@ class Endings:
         return self.end_waiting(job, Status.COMPLETED, None, gates=gates)
 
     def reason_of(self, broken_by: str) -> str:
-        """Why a job ends whose gate was broken by another one."""
+        """Return why a job ends whose gate was broken by another one."""
         dependency = self._store.find(Job.key(job_id=broken_by))
-        return f"job {broken_by} is gone" if dependency is None else f"job {broken_by} ended {dependency.status}"
+        return f"job {broken_by} was deleted" if dependency is None else f"job {broken_by} ended {dependency.status}"
 
-    def promote(self, place: QueueJob, job: Job) -> None:
-        """Make a job ready whose time has come; one that waits for others as well is ready when they are done.
+    def promote(self, entry: QueueJob, job: Job) -> None:
+        """Make a due job ready, unless it waits for others as well.
 
-        If another worker was faster, the job was cancelled or its gates have changed, the next look tells.
+        If another worker was faster, the job was cancelled or its gates have changed, the next look shows it.
         """
         gates = self._store.find(JobGates.key(job_id=job.job_id)) if job.is_gated else None
         with suppress(TransactionFailedError):
-            self._make_ready(job, gates, place)
+            self._make_ready(job, gates, entry)
 
-    def _make_ready(self, job: Job, gates: JobGates | None, place: QueueJob) -> None:
+    def _make_ready(self, job: Job, gates: JobGates | None, entry: QueueJob) -> None:
         """Let workers find a job whose time has come, unless a gate is open.
 
         The process that closes the last gate either sees the time and leaves the job to `promote`, or sees none.
@@ -308,8 +307,8 @@ class Endings:
         if gates is not None:
             tx.check(gates, unchanged(gates, JobGates.open_starts))
         if gates is None or not gates.open_starts:
-            updates.append(QueueJob.rank.set(rank_of(place.priority)))
-        tx.update(place, *updates, when=unchanged(place, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
+            updates.append(QueueJob.rank.set(rank_of(entry.priority)))
+        tx.update(entry, *updates, when=unchanged(entry, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
         tx.commit()
 
 
@@ -325,7 +324,7 @@ def add_ending(
     when: Condition | None = None,
     parents: Parents | None = None,
 ) -> None:
-    """Let a job end with the transition, and change `more` of it. It gives its lease back and leaves its queue."""
+    """End a job with the transition, and change `more` of it: it gives up its lease and leaves its queue."""
     at = transition.time_for(job)
     updates = [*more, Job.ended_at.set(at), Job.lease_seconds.set(None), Job.requested.set(None)]
     if job.is_awaiting:
@@ -347,4 +346,4 @@ def add_ending(
     )
     if has_lease(job) and job.queue_name is not None:
         transition.count(job.queue_name, running=-1)
-    transition.leave_queue(job, are_told=parents is not None and parents.tell(transition, job, status))
+    transition.leave_queue(job, are_notified=parents is not None and parents.notify(transition, job, status))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from jobtable.errors import (
     AccessDenied,
@@ -15,8 +15,7 @@ from jobtable.errors import (
     TableNotFound,
     Throttled,
 )
-from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerbs
+from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerb, ManyVerbs
 
 T = TypeVar("T")
 
@@ -30,21 +29,8 @@ class ManyJobs(ManyVerbs):
     def __init__(self, jobs: JobVerbs) -> None:
         self._jobs = jobs
 
-    def cancel(
-        self, job_ids: Iterable[str], *, by: str = "local", message: str | None = None, tree: bool = True
-    ) -> Iterator[ActedOn[Job]]:
-        return act_on_each(job_ids, partial(self._jobs.cancel, by=by, message=message, tree=tree))
-
-    def stop(
-        self, job_ids: Iterable[str], *, by: str = "local", message: str | None = None, tree: bool = True
-    ) -> Iterator[ActedOn[Job]]:
-        return act_on_each(job_ids, partial(self._jobs.stop, by=by, message=message, tree=tree))
-
-    def retry(self, job_ids: Iterable[str], *, by: str = "local", tree: bool = False) -> Iterator[ActedOn[Job]]:
-        return act_on_each(job_ids, partial(self._jobs.retry, by=by, tree=tree))
-
-    def delete(self, job_ids: Iterable[str], *, tree: bool = False) -> Iterator[ActedOn[int]]:
-        return act_on_each(job_ids, partial(self._jobs.delete, tree=tree))
+    def act(self, verb: ManyVerb, job_ids: Iterable[str], **options: Any) -> Iterator[ActedOn[Any]]:
+        return act_on_each(job_ids, partial(getattr(self._jobs, verb), **options))
 
 
 def act_on_each(job_ids: Iterable[str], act: Callable[[str], T]) -> Iterator[ActedOn[T]]:

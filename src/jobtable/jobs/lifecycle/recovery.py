@@ -1,4 +1,4 @@
-"""Living workers notice those that died, and take their jobs from them."""
+"""Living workers notice dead ones and take their jobs from them."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, Job
 from jobtable.jobs.stored.fields import Health, InstanceStatus, Status
+from jobtable.jobs.verbs import Observer
 from jobtable.store import Store
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """A heartbeat, and when this observer saw it first, on its own clock that never jumps."""
+    """A heartbeat, and when this observer first saw it on its monotonic clock."""
 
     epoch: int
     heartbeat: int
     since: float
 
 
-class LeaseObserver:
+class LeaseObserver(Observer):
     """Watches the heartbeats of all running jobs and instances.
 
-    A lease is dead when its heartbeat has not moved for the lease time while this observer watched. No wall
-    clock is involved, so one that is wrong or jumps can neither end a healthy lease nor keep a dead one. A worker
-    that is taken for dead but lives loses its lease only if its heartbeat has still not moved at that instant.
+    A lease is dead when its heartbeat has not moved for the lease time while this observer watched. No wall clock is
+    involved, so one that is wrong or jumps can neither end a healthy lease nor keep a dead one. A live worker that is
+    taken for dead loses its lease only if its heartbeat has still not moved at that instant.
     """
 
     def __init__(
@@ -49,10 +50,6 @@ class LeaseObserver:
         self._instances: dict[str, _Seen] = {}
 
     def recover(self) -> list[Job]:
-        """Take the jobs of dead workers from them and conclude groups that wait for nothing; gives those jobs.
-
-        Call it some times in every lease time. If some cannot be taken, it raises after the others were.
-        """
         changed: list[Job | None] = []
         seen: dict[str, _Seen] = {}
         problem: JobtableError | None = None
@@ -74,7 +71,7 @@ class LeaseObserver:
             return None
         mark = self._mark(self._jobs.get(job.job_id), job.lease_epoch, job.heartbeat)
         if self._clock.monotonic() - mark.since > (job.lease_seconds or 0):
-            seen[job.job_id] = mark  # if it cannot be taken now, it is tried again at once
+            seen[job.job_id] = mark  # if it cannot be taken now, the next look tries again
             taken = self._interrupt(job)
             del seen[job.job_id]
             return taken
@@ -85,7 +82,7 @@ class LeaseObserver:
         seen: dict[str, _Seen] = {}
         for instance in self._queries.list_instances_by_status(InstanceStatus.RUNNING):
             if instance.lease_seconds is None:
-                continue  # not a worker of this package: nobody moves its heartbeat
+                continue  # not a worker of this package: its heartbeat never moves
             mark = self._mark(self._instances.get(instance.instance_id), 0, instance.heartbeat)
             if self._clock.monotonic() - mark.since > instance.lease_seconds:
                 self._bury(instance)
@@ -103,10 +100,10 @@ class LeaseObserver:
                 when=Instance.heartbeat == instance.heartbeat,
             )
         except (ConditionFailedError, NotFoundError):
-            return  # it lives, or someone else has noticed first
+            return  # it lives, or another observer was first
 
     def _mark(self, last: _Seen | None, epoch: int, heartbeat: int) -> _Seen:
-        """What was seen before, or what is seen now: not when the look at all began, which may take long."""
+        """Return the last mark if it has not moved, else one of now, as a look at all jobs may take long."""
         if last is not None and (last.epoch, last.heartbeat) == (epoch, heartbeat):
             return last
         return _Seen(epoch, heartbeat, self._clock.monotonic())

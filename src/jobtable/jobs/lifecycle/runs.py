@@ -1,4 +1,4 @@
-"""What workers do with the jobs that they hold: they keep the leases alive, report, and give the jobs back."""
+"""What workers do with the jobs that they hold: keep the leases alive, report, and end or release the jobs."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from jobtable.store import TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 _NOT_ASKED_TO_END = Job.requested.missing()
-"""Holds only if nobody has asked for the end of the run since the worker's last heartbeat."""
+"""The condition that nobody asked for the end of the run since the worker's last heartbeat."""
 _HAS_NO_GATES = Job.is_gated != True  # noqa: E712 - a condition, no comparison
-"""Holds only if nobody has let the job wait for another one since it was read without gates."""
+"""The condition that the job still waits for no other one."""
 MOST_UNOPENED = 30
-"""How many runs in a row may not begin because their process cannot open its store. Each waits for a minute, so a
-store that is away for long, or an upgrade of all workers, costs no job."""
+"""How many runs in a row may fail to start because their process cannot open its store. Each waits for a minute, so a
+long outage of the store or an upgrade of all workers costs no job."""
 _REFUSED = "ValidationError"
-"""The code of a write that can never be done, whatever is there: its item would be too large."""
+"""The code of a write that can never succeed: its item would be too large."""
 
 
 class Runs(EngineCore):
-    """What workers do with jobs that they have claimed."""
+    """The verbs of workers on the jobs that they have claimed; see `WorkVerbs`."""
 
     # --- while a job runs -------------------------------------------------------------------------------------------
 
@@ -49,8 +49,8 @@ class Runs(EngineCore):
             job = self.store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.increment(1), when=holds(lease))
         except (ConditionFailedError, NotFoundError) as error:
             raise lease.lost() from error
-        if job.dependents > lease.job.dependents:  # someone may have begun to wait for its start as it was claimed
-            self._starts.tell_later([job])
+        if job.dependents > lease.job.dependents:  # a job may have started to wait for its start during the claim
+            self._starts.notify_later([job])
         return replace(lease, job=job)
 
     def report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
@@ -102,10 +102,10 @@ class Runs(EngineCore):
 
         job_id = lease.job.job_id
         notified = self.store.retrying(lambda: self.refresh(lease), write, f"finish job {job_id}", first=lease)
-        self._let_go_on(notified)
+        self._advance(notified)
         job = self.queries.get_job(job_id)
         if job.is_awaiting:  # its children may be waiting for its start and not know of it yet
-            self._starts.tell([job])
+            self._starts.notify([job])
         if job.dependents and job.is_final and not notified:
             self._endings.settle(job)
         return job
@@ -117,8 +117,8 @@ class Runs(EngineCore):
         alone: list[tuple[Lease, Outcome]] = []
         for pair in ended:
             job = pair[0].job
-            # Of two leases on one job, one is lost: it must not spoil the transaction of the others. The gates of one
-            # that is the parent of another are changed by that one's end, and a transaction changes an item once.
+            # Of two leases on one job, one is lost and must not fail the transaction of the others. The gates of a
+            # parent change when its child ends, and a transaction changes an item once.
             is_tied = job.job_id in parents.ids or (job.dependents and parents.edge_to(job) is None)
             if job.job_id in together or is_tied:
                 alone.append(pair)
@@ -139,22 +139,22 @@ class Runs(EngineCore):
                 else:
                     told.update(dict.fromkeys(counted))
         finally:
-            self._let_go_on(told)
+            self._advance(told)
         for lease, outcome in alone:
             try:
                 self.finish(lease, outcome)
             except LeaseLostError:
                 lost.append(lease)
             except NotFoundError:
-                continue  # it has ended, and was deleted at once
+                continue  # it has ended and was deleted at once
         return lost
 
-    def _let_go_on(self, job_ids: Iterable[str]) -> None:
+    def _advance(self, job_ids: Iterable[str]) -> None:
         for job_id in job_ids:
             self._endings.go_on(job_id)
 
     def _find_gates(self, jobs: Iterable[Job]) -> dict[str, JobGates]:
-        """The gates of those jobs that have some, by job."""
+        """Return the gates of those jobs that have some, by job."""
         keys = [JobGates.key(job_id=job.job_id) for job in jobs if job.is_gated]
         return {gates.job_id: gates for gates in self.store.batch_get(keys) if gates is not None} if keys else {}
 
@@ -173,7 +173,7 @@ class Runs(EngineCore):
         elif job.requested == "stop" or outcome.kind == "stopped":
             self._end_run(transition, lease, Status.STOPPED, outcome, parents)
         elif outcome.kind == "failed" and outcome.retryable and job.attempts < job.max_attempts:
-            self._try_again(transition, lease, outcome)
+            self._retry_later(transition, lease, outcome)
         elif outcome.kind == "failed":
             self._end_run(transition, lease, Status.FAILED, outcome, parents)
         elif gates is None:
@@ -214,7 +214,7 @@ class Runs(EngineCore):
                 transition.tx.put(metric)
         self._close_records(transition, lease, status)
 
-    def _try_again(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
+    def _retry_later(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
         job = lease.job
         delay = job.definition.retry.delay_seconds(job.attempts) * self._random.uniform(0.8, 1.2)
         message = f"attempt {job.attempts} of {job.max_attempts} failed: {outcome.message}"
@@ -230,9 +230,9 @@ class Runs(EngineCore):
             when=_NOT_ASKED_TO_END,
         )
         if job.queue_name is not None:
-            place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+            entry = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
             due = wall_time(self.clock) + timedelta(seconds=delay)
-            transition.tx.update(place, QueueJob.not_before.set(due))
+            transition.tx.update(entry, QueueJob.not_before.set(due))
             transition.count(job.queue_name, running=-1)
         self._close_records(transition, lease, Status.FAILED)
 
@@ -271,9 +271,9 @@ class Runs(EngineCore):
         return LeaseObserver(self.store, self.clock, self.queries, self.interrupt_lost, self._endings.go_on)
 
     def interrupt_lost(self, job: Job) -> Job | None:
-        """Take a job from a worker that is dead; None if the job has changed, or its worker lives after all.
+        """Take a job from a dead worker; return None if the job has changed or its worker lives after all.
 
-        It is ready again, unless it has lost too many workers, or should have ended anyway.
+        It is ready again, unless it has lost too many workers or was to end anyway.
         """
         if not has_lease(job) or job.instance_id is None:
             return None
@@ -295,12 +295,12 @@ class Runs(EngineCore):
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
         else:
             status = Status.INTERRUPTED
-            place = self.queries.find_entry(job)
-            if place is None and job.queue_name is not None:
+            entry = self.queries.find_entry(job)
+            if entry is None and job.queue_name is not None:
                 return None  # it has ended meanwhile
             when = _NOT_ASKED_TO_END if still_silent is None else _NOT_ASKED_TO_END & still_silent
             counts = (Job.interruptions.set(losses), Job.unopened.set(unopened))
-            self._add_interruption(transition, lease, place, counts, reason, when)
+            self._add_interruption(transition, lease, entry, counts, reason, when)
         self._close_records(transition, lease, status)
         try:
             transition.commit()
@@ -315,7 +315,7 @@ class Runs(EngineCore):
         self,
         transition: Transition,
         lease: Lease,
-        place: QueueJob | None,
+        entry: QueueJob | None,
         counts: Iterable[Update],
         reason: str,
         when: Condition,
@@ -333,13 +333,13 @@ class Runs(EngineCore):
             instance_id=lease.instance_id,
             when=when,
         )
-        if place is not None:
-            rank = QueueJob.rank.set(rank_of(place.priority))
-            transition.tx.update(place, rank, when=unchanged(place, QueueJob.priority))
-            transition.count(place.queue_name, running=-1)
+        if entry is not None:
+            rank = QueueJob.rank.set(rank_of(entry.priority))
+            transition.tx.update(entry, rank, when=unchanged(entry, QueueJob.priority))
+            transition.count(entry.queue_name, running=-1)
 
     def _close_records(self, transition: Transition, lease: Lease, status: Status) -> None:
-        """Say that the instance has the job no more, and how its run ended."""
+        """Record that the instance no longer has the job, and how its run ended."""
         if not lease.is_recorded:
             return
         job_id, instance_id = lease.job.job_id, lease.instance_id
@@ -352,28 +352,28 @@ class Runs(EngineCore):
 
 
 def _refuse_unstorable(what: str, error: TransactionFailedError) -> None:
-    """Raise ValueRefusedError if the same would be refused again and again."""
+    """Raise ValueRefusedError if the same write would always be rejected."""
     if why := [failure.message for failure in error.failures if failure.code == _REFUSED]:
         raise ValueRefusedError(f"{what} cannot be stored: {why[0]}") from error
 
 
 def _why_no_other_worker(job: Job, losses: int, unopened: int | None) -> str | None:
-    """Why a job that has lost its worker, or was given back, is not given to another one, or None if it is."""
+    """Return why a lost or released job gets no other worker, or None if it does."""
     definition = job.definition
     if definition.problem is not None:
         return f"it cannot run: {definition.problem}"
     if losses > definition.most_interruptions:
-        return f"it has lost {losses} workers, which is more than it may"
+        return f"it has lost {losses} workers, more than allowed"
     if unopened is not None and unopened >= MOST_UNOPENED:
         return (
-            f"that was so {unopened} times in a row: see that the processes of jobs can open the store where their "
-            "workers run (its address, the settings, the version of Jobtable), then retry the job"
+            f"this happened {unopened} times in a row; make sure that the processes of jobs can open the store on the "
+            "machines of their workers (its address, the settings, the version of Jobtable), then retry the job"
         )
     return None
 
 
 def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:
-    """The runs in groups that end in one transaction each: as many of one queue as fit."""
+    """Yield the runs in groups that end in one transaction each: as many of one queue as fit."""
     by_kind: dict[tuple[str | None, int], list[tuple[Lease, Outcome]]] = {}
     for pair in ended:
         by_kind.setdefault((pair[0].job.queue_name, _most_actions(pair[0])), []).append(pair)
@@ -382,7 +382,7 @@ def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease
 
 
 def _most_actions(lease: Lease) -> int:
-    """How many actions of a transaction the end of a run takes at most, the queue's own not counted."""
+    """Return how many actions of a transaction the end of a run takes at most, without that of the queue."""
     actions = 3 + lease.job.is_gated + 2 * lease.is_recorded
     rule = find_roll_up(lease.job)
     results = 0 if rule is None else 2 * len(rule.results)

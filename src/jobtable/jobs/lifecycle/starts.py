@@ -1,4 +1,4 @@
-"""Whoever waits for the start of a job is told of it, now or later."""
+"""Dependents are notified of the start of jobs, now or later."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ _LOG = logging.getLogger("jobtable.worker")
 
 
 class Starts:
-    """Tells of starts. The jobs run already, so a store that fails now is no reason to stop: the rest is told later."""
+    """Notifies of starts. The jobs already run, so a store that fails now does not stop them: it retries later."""
 
     def __init__(self, store: Store, endings: Endings) -> None:
         self._store = store
         self._endings = endings
-        self._untold: list[Job] = []
-        """Jobs that were claimed, and whose start has not been told to all who wait for it."""
+        self._pending: list[Job] = []
+        """Claimed jobs whose dependents have not all been notified of the start."""
         self._lock = threading.Lock()
 
-    def tell(self, jobs: list[Job]) -> None:
-        """Tell those who wait for the start of these jobs; `tell_untold` tells later whom this cannot reach."""
-        waited_for = [job for job in jobs if job.dependents]
-        if not waited_for:
+    def notify(self, jobs: list[Job]) -> None:
+        """Notify the dependents of the start of these jobs; `notify_pending` retries what fails."""
+        awaited = [job for job in jobs if job.dependents]
+        if not awaited:
             return
         try:
-            untold = self._endings.tell_started(waited_for)
+            pending = self._endings.notify_of_start(awaited)
         except JobtableError as error:
             if not is_passing(error):
                 raise
-            _LOG.warning("who waits for the start of jobs could not be told, and will be: %s", error)
-            untold = waited_for
-        self.tell_later(untold)
+            _LOG.warning("could not notify jobs waiting for a start; will retry: %s", error)
+            pending = awaited
+        self.notify_later(pending)
 
-    def tell_later(self, jobs: list[Job]) -> None:
-        """Leave it to the next `tell_untold`."""
+    def notify_later(self, jobs: list[Job]) -> None:
+        """Leave it to the next `notify_pending`."""
         with self._lock:
-            self._untold += jobs
+            self._pending += jobs
 
-    def tell_untold(self) -> None:
-        """Tell those who could not be told when the jobs were claimed."""
+    def notify_pending(self) -> None:
+        """Notify the dependents that could not be notified when the jobs were claimed."""
         with self._lock:
-            untold, self._untold = self._untold, []
-        if not untold:
+            pending, self._pending = self._pending, []
+        if not pending:
             return
         try:
-            found = self._store.batch_get([Job.key(job_id=job.job_id) for job in untold])
+            found = self._store.batch_get([Job.key(job_id=job.job_id) for job in pending])
         except JobtableError:
-            self.tell_later(untold)
+            self.notify_later(pending)
             raise
-        runs = [(before, now) for before, now in zip(untold, found, strict=True) if now is not None]
-        # The end of a run tells everyone, so only those that still run are left to tell of.
-        self.tell([n for b, n in runs if n.status is Status.RUNNING and n.lease_epoch == b.lease_epoch])
+        runs = [(before, now) for before, now in zip(pending, found, strict=True) if now is not None]
+        # The end of a run notifies everyone, so only those that still run are left.
+        self.notify([n for b, n in runs if n.status is Status.RUNNING and n.lease_epoch == b.lease_epoch])

@@ -1,4 +1,4 @@
-"""Changes of status, each in one transaction with its history item and with the counts of the queues."""
+"""Changes of status, each in one transaction with its history item and the counts of the queues."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES
 
 _MICROSECOND = timedelta(microseconds=1)
 SETTLING_TIME = timedelta(seconds=5)
-"""If the process that ended a job has not told its dependents after this time, another one does."""
+"""After this time another process notifies the dependents of an ended job."""
 _BYTES_BESIDE = 2_000
-"""What a job takes beside its configuration and its result, with its history and its place in the queue."""
+"""The size of a job without its configuration and result, but with its history and queue entry."""
 MOST_JOBS = (MOST_ACTIONS - 1) // 3
-"""How many jobs fit into one transition: each with its history and its place in the queue, and the queue itself."""
+"""How many jobs fit into one transition, each with its history and queue entry, and the queue itself."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Refused(TryAgain):
 
 
 class Transition:
-    """Status changes that happen together or not at all. Each is refused if its job has changed since it was read."""
+    """Status changes that happen together or not at all; each is refused if its job has changed since it was read."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.tx = store.transaction()
@@ -54,7 +54,7 @@ class Transition:
         self._owners: dict[int, str] = {}
 
     def time_for(self, job: Job) -> datetime:
-        """Now, or just after the job's last change: what happens later sorts later, even if a clock went back."""
+        """Return now, or just after the job's last change, so that history sorts even if a clock went back."""
         return later(self._clock.now(), job.changed_at)
 
     def change(
@@ -70,12 +70,12 @@ class Transition:
         when: Condition | None = None,
     ) -> None:
         """Give a job a status and a line of history."""
-        told = [Job.status.set(status), Job.changed_at.set(at)]
+        changes = [Job.status.set(status), Job.changed_at.set(at)]
         if message != job.message:
-            told.append(Job.message.set(message))
+            changes.append(Job.message.set(message))
         self._own(job.job_id, actions=2)
         seen = unchanged(job, Job.status, Job.lease_epoch, Job.changed_at)
-        self.tx.update(job, *told, *updates, when=seen if when is None else seen & when)
+        self.tx.update(job, *changes, *updates, when=seen if when is None else seen & when)
         self.tx.add(
             JobStatus(
                 job_id=job.job_id,
@@ -88,38 +88,38 @@ class Transition:
             )
         )
 
-    def leave_ready(self, place: QueueJob) -> None:
-        """Let nobody else find a job that is ready."""
-        self._own(place.job_id)
-        self.tx.update(place, QueueJob.rank.set(None), when=QueueJob.rank.exists())
+    def leave_ready(self, entry: QueueJob) -> None:
+        """Hide a ready job from other workers."""
+        self._own(entry.job_id)
+        self.tx.update(entry, QueueJob.rank.set(None), when=QueueJob.rank.exists())
 
-    def leave_queue(self, job: Job, *, are_told: bool = False) -> None:
-        """Take an ended job out of its queue. While jobs wait for it, it stays there until they were told."""
+    def leave_queue(self, job: Job, *, are_notified: bool = False) -> None:
+        """Remove an ended job from its queue, or keep its entry until its dependents are notified."""
         if job.queue_name is None:
             return
-        place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+        entry = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
         self._own(job.job_id)
-        if job.dependents and not are_told:
+        if job.dependents and not are_notified:
             due = wall_time(self._clock) + SETTLING_TIME
-            self.tx.update(place, QueueJob.rank.set(None), QueueJob.not_before.set(due))
+            self.tx.update(entry, QueueJob.rank.set(None), QueueJob.not_before.set(due))
         else:
-            self.tx.delete(place, when=QueueJob.priority.exists())
+            self.tx.delete(entry, when=QueueJob.priority.exists())
             self.count(job.queue_name, jobs=-1)
 
     def close(self, edge: JobDependency, status: Status) -> None:
-        """Tell the job that waits how this one ended; the gates that count it must change in the same transaction."""
+        """Close an edge to a job that ends; the gates that count it must change in the same transaction."""
         self._own(edge.dependency_job_id)
         self.tx.update(edge, JobDependency.outcome.set(status), when=JobDependency.outcome.missing())
 
     def count(self, queue_name: str, *, jobs: int = 0, running: int = 0, when: Condition | None = None) -> None:
-        """Change what a queue counts."""
+        """Change the counts of a queue."""
         counts = self._counts.setdefault(queue_name, _Counts())
         counts.jobs += jobs
         counts.running += running
         counts.when = when if when is not None else counts.when
 
     def commit(self) -> None:
-        """Do all of it, or raise Refused and do nothing."""
+        """Commit everything, or raise Refused and change nothing."""
         first_queue = len(self.tx)
         for name, counts in self._counts.items():
             self.tx.update(Queue.key(queue_name=name), *_updates(counts), when=counts.when)
@@ -135,12 +135,14 @@ class Transition:
             ) from error
 
     def _commit(self, first_queue: int) -> None:
-        """Do all of it; a queue that was deleted since its last job has left is made again for one that comes back."""
+        """Commit; a queue that was deleted after its last job left is recreated for a job that returns."""
         try:
             self.tx.commit()
         except TransactionFailedError as error:
-            gone = {failure.index - first_queue for failure in error.failures if failure.current is None}
-            names = [name for place, name in enumerate(self._counts) if place in gone and self._counts[name].jobs > 0]
+            deleted = {failure.index - first_queue for failure in error.failures if failure.current is None}
+            names = [
+                name for number, name in enumerate(self._counts) if number in deleted and self._counts[name].jobs > 0
+            ]
             if not names:
                 raise
             for name in names:
@@ -181,16 +183,16 @@ def ensure_queue(store: Store, clock: Clock, name: str) -> None:
 
 
 def length_of(job: Job, result: Json = None) -> int:
-    """About how many bytes the item of a job has, with a result that it gets: for transactions that change many."""
+    """Return the approximate size of a job with its result, for transactions that change many."""
     try:
         large = [job.job_config, job.result if result is None else result]
         return _BYTES_BESIDE + sum(len(to_json(each)) for each in large if each is not None)
-    except PydanticSerializationError:  # no item can hold it, and it is to spoil no other's transaction
+    except PydanticSerializationError:  # no item can hold it: it gets a transaction of its own
         return PACKED_BYTES
 
 
 def later(now: datetime, last: datetime | None) -> datetime:
-    """Now, or just behind the last instant if that is not earlier."""
+    """Return now, or just after the last instant if that is not earlier."""
     return now if last is None or now > last else last + _MICROSECOND
 
 

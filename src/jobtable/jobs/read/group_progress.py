@@ -1,4 +1,4 @@
-"""How far groups of jobs are: by counts that are kept, so a million children cost what one does."""
+"""The progress of groups, from stored counts, so that a million children cost what one does."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from jobtable.system import declared
 
 @dataclass(frozen=True)
 class GroupProgress:
-    """How many of a group's jobs have ended, of those that it has or will have."""
+    """How many children of a group have ended, of those that it has or will have."""
 
     ended: int
     total: int
     failed: int = 0
-    """How many of those that have ended are FAILED."""
+    """How many of the ended ones are FAILED."""
 
     @property
     def percent(self) -> float:
-        """The share that has ended."""
+        """The share that has ended, in percent."""
         return 100 * self.ended / self.total if self.total else 0.0
 
 
@@ -32,12 +32,12 @@ def read_group_progress(store: Store, jobs: Iterable[Job]) -> dict[str, GroupPro
 
 
 def find_group_progress(store: Store, job: Job) -> GroupProgress | None:
-    """The progress of one group, complete or not; None of a job that is none."""
+    """Return the progress of one group, or None of any other job."""
     return _read(store, [job]).get(job.job_id) if job.definition.is_group else None
 
 
 def percent_of(job: Job, group: GroupProgress | None) -> float:
-    """How many percent of a job are done: of a group that is not complete, the share of its jobs that has ended."""
+    """Return the progress of a job in percent: of an incomplete group, the share of ended children."""
     return job.progress if group is None or job.status is Status.COMPLETED else round(group.percent, 1)
 
 

@@ -1,4 +1,4 @@
-"""Jobs, the newest first, by any filter: for the command line, the API and the pages."""
+"""Jobs by any filter, the newest first: for the command line, the API and the pages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from jobtable.model.fields import format_timestamp
 from jobtable.store import Query, Store
 
 _MOST_EXAMINED = 2000
-"""A page of rare matches ends after so many jobs, with a cursor to look further: no request reads the whole table."""
+"""A page of rare matches ends after so many jobs, so that no request reads the whole table."""
 _LARGEST_CHUNK = 400
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class JobFilter:
-    """Which jobs are wanted; what is None does not matter."""
+    """Which jobs to list; None matches any."""
 
     status: Status | None = None
     user: str | None = None
@@ -35,14 +35,14 @@ class JobFilter:
     job_type: str | None = None
     task: str | None = None
     text: str | None = None
-    """Stands in the name, the task or a parameter (as `name=value`), or begins the id."""
+    """Part of the name, the task or a parameter (as `name=value`), or the start of the id."""
     is_root: bool = False
-    """Only jobs that stand under no other."""
+    """Only jobs without a parent."""
     parent: str | None = None
-    """Only the children of this job, not those under them. Whoever lists them gets NotFoundError where it is not."""
+    """Only the children of this job, without their descendants; NotFoundError if it does not exist."""
 
     def matches(self, job: Job) -> bool:
-        """Whether the job is wanted."""
+        """Return whether the filter matches a job."""
         return (
             (self.status is None or job.status is self.status)
             and (self.user is None or job.created_by == self.user)
@@ -60,32 +60,32 @@ def _has_text(job: Job, text: str) -> bool:
     if text in job.name.casefold() or job.job_id.casefold().startswith(text):
         return True
     definition = job.definition
-    said = (f"{name}={_said(value)}" for name, value in definition.params.items())
-    return text in (definition.task or "").casefold() or any(text in each.casefold() for each in said)
+    values = (f"{name}={_text_of(value)}" for name, value in definition.params.items())
+    return text in (definition.task or "").casefold() or any(text in each.casefold() for each in values)
 
 
-def _said(value: object) -> str:
+def _text_of(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True)
 class JobPage:
-    """Some jobs, and the cursor to go on from; None behind the last one."""
+    """Some jobs, and the cursor of the next page or None."""
 
     items: list[Job]
     cursor: str | None
     is_cut: bool
-    """Whether the page is shorter than asked for because matches are rare: there may be more behind the cursor."""
+    """Whether the page is short because matches are rare: there may be more after the cursor."""
 
 
 def list_jobs(store: Store, wanted: JobFilter, *, cursor: str | None, limit: int) -> JobPage:
-    """A page of jobs, the newest first. Examines at most some thousand jobs, whatever the filter."""
-    place = _read_cursor(cursor) if cursor else None
+    """Return a page of jobs, the newest first; examines at most some thousand jobs."""
+    position = _read_cursor(cursor) if cursor else None
     found: list[Job] = []
     last: Job | None = None
-    for examined, job in enumerate(_behind(store, wanted, place, limit + 1)):
+    for examined, job in enumerate(_after(store, wanted, position, limit + 1)):
         if len(found) == limit or examined == _MOST_EXAMINED:
-            return JobPage(found, cursor_behind(last) if last else None, is_cut=len(found) < limit)
+            return JobPage(found, cursor_after(last) if last else None, is_cut=len(found) < limit)
         last = job
         if wanted.matches(job):
             found.append(job)
@@ -93,21 +93,21 @@ def list_jobs(store: Store, wanted: JobFilter, *, cursor: str | None, limit: int
 
 
 def newest_first(store: Store, wanted: JobFilter, *, chunk: int) -> Iterator[Job]:
-    """All jobs that are wanted, the newest first. `chunk` is how many are read at first: as many as are shown."""
+    """Yield all matching jobs, the newest first; `chunk` is the size of the first read."""
     streams = (in_chunks(query, chunk) for query in _queries(store, wanted))
     return filter(wanted.matches, _once(heapq.merge(*streams, key=lambda job: job.created_at, reverse=True)))
 
 
-def _behind(store: Store, wanted: JobFilter, place: tuple[datetime, str] | None, chunk: int) -> Iterator[Job]:
-    """All jobs that the best index for the filter gives, behind a place, the newest first."""
-    queries = _queries(store, wanted, None if place is None else (_BEGINNING, place[0]))
-    streams = (_by_place(in_chunks(query, chunk)) for query in queries)
-    jobs = _once(heapq.merge(*streams, key=_place, reverse=True))
-    return (job for job in jobs if place is None or _place(job) < place)
+def _after(store: Store, wanted: JobFilter, position: tuple[datetime, str] | None, chunk: int) -> Iterator[Job]:
+    """Yield the jobs of the best index for the filter, after a position, the newest first."""
+    queries = _queries(store, wanted, None if position is None else (_BEGINNING, position[0]))
+    streams = (_by_position(in_chunks(query, chunk)) for query in queries)
+    jobs = _once(heapq.merge(*streams, key=_position, reverse=True))
+    return (job for job in jobs if position is None or _position(job) < position)
 
 
 def _queries(store: Store, wanted: JobFilter, created: tuple[datetime, datetime] | None = None) -> list[Query[Job]]:
-    """What the best index for the filter is asked: the jobs of that span of time, the newest first."""
+    """Return the queries of the best index for the filter, the newest first."""
     if wanted.parent is not None:
         keys = [children_of(store.get(Job.key(job_id=wanted.parent)))]
     elif wanted.user is not None:
@@ -118,7 +118,7 @@ def _queries(store: Store, wanted: JobFilter, created: tuple[datetime, datetime]
 
 
 def _once(jobs: Iterable[Job]) -> Iterator[Job]:
-    """Jobs by creation without those that come twice: one may change its status while it is read."""
+    """Yield jobs by creation, each once: one may change its status while it is read."""
     for _, same in groupby(jobs, key=lambda job: job.created_at):
         shown: set[str] = set()
         for job in same:
@@ -127,14 +127,14 @@ def _once(jobs: Iterable[Job]) -> Iterator[Job]:
                 yield job
 
 
-def _by_place(jobs: Iterable[Job]) -> Iterator[Job]:
-    """Jobs by creation, those of one instant in the order of their ids."""
+def _by_position(jobs: Iterable[Job]) -> Iterator[Job]:
+    """Yield jobs by creation, those of one instant by id."""
     for _, same in groupby(jobs, key=lambda job: job.created_at):
-        yield from sorted(same, key=_place, reverse=True)
+        yield from sorted(same, key=_position, reverse=True)
 
 
 def in_chunks(query: Query[Job], chunk: int) -> Iterator[Job]:
-    """The results of a query, read in chunks that grow: who takes few has read few."""
+    """Yield the results of a query in growing chunks, so that a caller that takes few reads few."""
     cursor = None
     while True:
         chunk = min(chunk, _LARGEST_CHUNK)
@@ -146,23 +146,23 @@ def in_chunks(query: Query[Job], chunk: int) -> Iterator[Job]:
         chunk *= 2
 
 
-def _place(job: Job) -> tuple[datetime, str]:
+def _position(job: Job) -> tuple[datetime, str]:
     return job.created_at, job.job_id
 
 
-def cursor_behind(job: Job) -> str:
-    """The cursor of a page that begins behind a job: with the one that was created before it."""
-    place = json.dumps([format_timestamp(job.created_at), job.job_id])
-    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+def cursor_after(job: Job) -> str:
+    """Return the cursor of the page after a job."""
+    position = json.dumps([format_timestamp(job.created_at), job.job_id])
+    return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
 
 
 def _read_cursor(cursor: str) -> tuple[datetime, str]:
     try:
-        place = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
-        moment, job_id = place
+        position = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+        moment, job_id = position
         at = datetime.fromisoformat(moment)
     except (ValueError, TypeError, binascii.Error, RecursionError) as error:
-        raise CursorError("this is no cursor of jobs; start again without one") from error
+        raise CursorError("invalid cursor of jobs; start again without one") from error
     if not isinstance(job_id, str) or at.tzinfo is None:
-        raise CursorError("this is no cursor of jobs; start again without one")
+        raise CursorError("invalid cursor of jobs; start again without one")
     return at, job_id

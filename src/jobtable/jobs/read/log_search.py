@@ -1,4 +1,4 @@
-"""Finding a text in the whole log of a job, a bounded part of it at a time."""
+"""Finding a text in the whole log of a job, a bounded part at a time."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from jobtable.store import Store
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 
 MOST_BYTES = 8 << 20
-"""How much of a log is searched for one page; after that a cursor leads on."""
+"""How many bytes of a log are searched for one page."""
 MOST_LINES = 2_000
 """How many lines of the table are searched for one page."""
 LONGEST_WANTED = 1_000
-"""How many characters the text that is looked for may have."""
+"""How many characters a search text may have."""
 _BYTES_OF_A_RUN = 64 << 10
-"""What each run counts for besides its text, so that a page does not search too many short ones."""
+"""What each run counts besides its text, so that a page does not search too many short ones."""
 _LAST_EPOCH = 99_999
 
 
 @dataclass(frozen=True)
 class FoundLine:
-    """A line of a log: of the full text of a run, with its number from 1, or, with its time, of the table."""
+    """A line of the full text of a run, with its number from 1, or of the table, with its time."""
 
     epoch: int | None
     number: int | None
@@ -42,15 +42,15 @@ class FoundLine:
 
 @dataclass(frozen=True)
 class FoundPage:
-    """Some lines, and the cursor to look on from: also where matches are rare and there are none yet."""
+    """Some lines, possibly none if matches are rare, and the cursor of the next page."""
 
     items: list[FoundLine]
     cursor: str | None
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A place in a run's text: this many bytes are before it, and the line with this number comes next."""
+class _Position:
+    """A position in the text of a run: its offset in bytes and the number of the next line."""
 
     epoch: int
     offset: int = 0
@@ -58,7 +58,7 @@ class _Place:
 
 
 class LogSearch:
-    """A text that is looked for: in the full texts of all runs, or of one; of a job without any, in its lines."""
+    """A search for a text in the full texts of all runs or of one; of a job without any, in its lines."""
 
     def __init__(
         self,
@@ -71,15 +71,15 @@ class LogSearch:
         ignore_case: bool = False,
     ) -> None:
         if not wanted:
-            raise ValueRefusedError(f"no text is looked for in the log of job {job_id}: give one")
+            raise ValueRefusedError(f"the search in the log of job {job_id} needs a text")
         if len(wanted) > LONGEST_WANTED:
-            raise ValueRefusedError(f"at most {LONGEST_WANTED} characters are looked for in a log, not {len(wanted)}")
+            raise ValueRefusedError(f"a search text has at most {LONGEST_WANTED} characters, not {len(wanted)}")
         self._store = store
         self._objects = objects
         self._job_id = job_id
         self._ignores_case = ignore_case
         self._wanted = self._folded(wanted)
-        # A character has four bytes at most, and folding makes no text shorter.
+        # A character has at most four bytes, and folding makes no text shorter.
         self._most_bytes_of_match = 4 * len(self._wanted)
         self._epoch = epoch
         self._texts = JobLogText.key(job_id=job_id)
@@ -95,52 +95,52 @@ class LogSearch:
                 return
 
     def page(self, cursor: str | None = None, limit: int = 100) -> FoundPage:
-        """Up to `limit` lines behind the cursor, oldest first; fewer where much was looked through for them."""
-        place = None if cursor is None else _place_in(read_cursor(cursor, self._own))
-        if isinstance(place, datetime):
-            return self._look_through_lines(place, limit)
-        if place is None and self._epoch is None and self._store.query(self._texts).first() is None:
-            return self._look_through_lines(None, limit)
-        return self._look_through_texts(place or _Place(self._epoch or 0), limit)
+        """Return up to `limit` lines after the cursor, oldest first; fewer if much was searched for them."""
+        position = None if cursor is None else _position_in(read_cursor(cursor, self._own))
+        if isinstance(position, datetime):
+            return self._search_lines(position, limit)
+        if position is None and self._epoch is None and self._store.query(self._texts).first() is None:
+            return self._search_lines(None, limit)
+        return self._search_texts(position or _Position(self._epoch or 0), limit)
 
     # --- full texts -------------------------------------------------------------------------------------------------
 
-    def _look_through_texts(self, begin: _Place, limit: int) -> FoundPage:
+    def _search_texts(self, begin: _Position, limit: int) -> FoundPage:
         found: list[FoundLine] = []
         examined = 0
         last = _LAST_EPOCH if self._epoch is None else self._epoch
         runs = self._store.query(self._texts, between=(begin.epoch, last))
         for text in runs.take(-(-MOST_BYTES // _BYTES_OF_A_RUN)):
-            place = begin if begin.epoch == text.lease_epoch else _Place(text.lease_epoch)
-            while lines := self._read_lines(text, place.offset):
-                place = self._look_at(lines, place, found, limit)
+            position = begin if begin.epoch == text.lease_epoch else _Position(text.lease_epoch)
+            while lines := self._read_lines(text, position.offset):
+                position = self._search(lines, position, found, limit)
                 examined += len(lines)
                 if len(found) == limit or examined >= MOST_BYTES:
-                    return FoundPage(found, write_cursor(vars(place), self._own))
+                    return FoundPage(found, write_cursor(vars(position), self._own))
             examined += _BYTES_OF_A_RUN
             if examined >= MOST_BYTES and text.lease_epoch < last:
-                return FoundPage(found, write_cursor(vars(_Place(text.lease_epoch + 1)), self._own))
+                return FoundPage(found, write_cursor(vars(_Position(text.lease_epoch + 1)), self._own))
         return FoundPage(found, None)
 
-    def _look_at(self, lines: bytes, place: _Place, found: list[FoundLine], limit: int) -> _Place:
-        """Add the lines that have the text, up to the limit; gives the place behind what was looked at."""
+    def _search(self, lines: bytes, position: _Position, found: list[FoundLine], limit: int) -> _Position:
+        """Add the lines that contain the text, up to the limit; return the position after what was searched."""
         if self._wanted not in self._folded(lines.decode("utf-8", "replace")):
             done = len(lines)
-            if done == CHUNK_SIZE and not lines.endswith(b"\n"):  # a piece of a line, in whose end a match may begin
+            if done == CHUNK_SIZE and not lines.endswith(b"\n"):  # part of a line, whose end may start a match
                 done -= self._most_bytes_of_match
-            return _Place(place.epoch, place.offset + done, place.number + lines.count(b"\n"))
-        start, number = 0, place.number
+            return _Position(position.epoch, position.offset + done, position.number + lines.count(b"\n"))
+        start, number = 0, position.number
         while start < len(lines) and len(found) < limit:
             end = lines.find(b"\n", start) + 1 or len(lines)
             line = lines[start:end].decode("utf-8", "replace").removesuffix("\n")
             if self._wanted in self._folded(line):
-                found.append(FoundLine(place.epoch, number, line))
+                found.append(FoundLine(position.epoch, number, line))
             number += lines.endswith(b"\n", start, end)
             start = end
-        return _Place(place.epoch, place.offset + start, number)
+        return _Position(position.epoch, position.offset + start, number)
 
     def _read_lines(self, text: JobLogText, offset: int) -> bytes:
-        """Whole lines from a place on, as many as fit; of one that is longer, a piece. None at the end."""
+        """Return as many whole lines as fit, or part of a longer one; nothing at the end."""
         data = self._read(text, offset)
         return data[: data.rfind(b"\n") + 1] or data if len(data) == CHUNK_SIZE else data
 
@@ -148,12 +148,12 @@ class LogSearch:
         if text.sha256 is None:
             if data := self._read_parts(text.lease_epoch, offset):
                 return data
-            # The parts may have become one object meanwhile, which begins with the same bytes.
+            # The parts may have been merged meanwhile into an object that starts with the same bytes.
             text = self._store.get(JobLogText.key(job_id=self._job_id, lease_epoch=text.lease_epoch))
         return self._objects.get_range(text.s3_key, offset, CHUNK_SIZE) if text.sha256 is not None else b""
 
     def _read_parts(self, epoch: int, offset: int) -> bytes:
-        """What a run that goes on has uploaded, from a place on."""
+        """Return what a running run has uploaded, from an offset on."""
         data = b""
         while len(data) < CHUNK_SIZE:
             number, within = divmod(offset + len(data), PART_BYTES)
@@ -168,10 +168,10 @@ class LogSearch:
 
     # --- lines of the table -----------------------------------------------------------------------------------------
 
-    def _look_through_lines(self, behind: datetime | None, limit: int) -> FoundPage:
+    def _search_lines(self, after: datetime | None, limit: int) -> FoundPage:
         found: list[FoundLine] = []
         examined = 0
-        lines = self._store.query(JobLog.key(job_id=self._job_id), after=behind, limit=MOST_LINES)
+        lines = self._store.query(JobLog.key(job_id=self._job_id), after=after, limit=MOST_LINES)
         for count, line in enumerate(lines, start=1):
             text = line.message if line.exception is None else f"{line.message}\n{line.exception}"
             if self._wanted in self._folded(text):
@@ -185,11 +185,11 @@ class LogSearch:
         return text.casefold() if self._ignores_case else text
 
 
-def _place_in(told: dict[str, Any]) -> _Place | datetime:
-    """Where a cursor leads: into a text, or behind a line of the table."""
+def _position_in(cursor: dict[str, Any]) -> _Position | datetime:
+    """Return where a cursor leads: into a text, or after a line of the table."""
     try:
-        if "behind" in told:
-            return datetime.fromisoformat(told["behind"])
-        return _Place(int(told["epoch"]), int(told["offset"]), int(told["number"]))
+        if "behind" in cursor:
+            return datetime.fromisoformat(cursor["behind"])
+        return _Position(int(cursor["epoch"]), int(cursor["offset"]), int(cursor["number"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise CursorError("this is no cursor of a log; start again without one") from error
+        raise CursorError("invalid log cursor; start again without one") from error

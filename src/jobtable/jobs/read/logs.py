@@ -22,11 +22,11 @@ from jobtable.objects.store import CHUNK_SIZE
 from jobtable.store import Query, Store
 
 FOLLOW_SECONDS = 0.5
-"""How often a log that is followed is asked for more."""
+"""The pause between two reads of a followed log."""
 
 
 class JobLogs:
-    """The logs of jobs. Whatever it gives, it gives as a stream: memory is bounded, however long a log is."""
+    """The logs of jobs, as streams: memory is bounded, however long a log is."""
 
     def __init__(self, store: Store, objects: ObjectStore, *, clock: Clock | None = None) -> None:
         self._store = store
@@ -36,12 +36,12 @@ class JobLogs:
     # --- lines ------------------------------------------------------------------------------------------------------
 
     def tail(self, job_id: str, most: int = 100, *, level: str | None = None) -> list[JobLog]:
-        """The last lines, oldest first; from a level on where one is given. Reads no more than it needs."""
+        """Return the last lines, oldest first, from a level on if one is given."""
         newest = self._store.query(JobLog.key(job_id=job_id), newest_first=True, limit=most, where=_is_from(level))
         return list(newest)[::-1]
 
     def lines(self, job_id: str, *, level: str | None = None, since: datetime | None = None) -> Query[JobLog]:
-        """The lines, oldest first: from a level on, and behind a time, where they are given."""
+        """Return the lines, oldest first, from a level on and after a time if given."""
         return self._store.query(JobLog.key(job_id=job_id), after=since, where=_is_from(level))
 
     def follow(
@@ -53,21 +53,20 @@ class JobLogs:
         tail: int | None = None,
         poll_seconds: float = FOLLOW_SECONDS,
     ) -> Iterator[JobLog]:
-        """The lines as they are written, until the job has ended and all were given.
+        """Yield the lines as they are written, until the job has ended.
 
-        Begins with the first line, behind `since`, or with the last `tail` lines. Each round reads what stands
-        behind the last line, and nothing twice; lines of one job appear in the order of their times, so none is
-        missed. NotFoundError for a job that is not there.
+        Starts with the first line, after `since`, or with the last `tail` lines. Each round reads what follows the last
+        line; lines of one job appear in the order of their times, so none is missed. NotFoundError without the job.
         """
         levels = None if level is None else levels_from(level)
         if tail is not None:
-            # Following begins behind the last line of any level, so that none is read just to find the place.
+            # Following starts after the last line of any level, so that earlier lines are not read again.
             last = self.tail(job_id, 1)
             shown = self.tail(job_id, tail, level=level) if tail else []
             yield from shown
             since = max((line.timestamp for line in (*last, *shown)), default=since)
         while True:
-            # Before the lines are read: a job that has ended by now has written all of them.
+            # Before the lines are read: a job that has ended has written all of them.
             has_ended = self._job(job_id).is_final
             for line in self.lines(job_id, since=since):
                 since = line.timestamp
@@ -80,14 +79,11 @@ class JobLogs:
     # --- the full text ----------------------------------------------------------------------------------------------
 
     def texts(self, job_id: str) -> Query[JobLogText]:
-        """What is known of the full texts of a job's runs, oldest first."""
+        """Return the records of the full texts of a job's runs, oldest first."""
         return self._store.query(JobLogText.key(job_id=job_id))
 
     def full_text(self, job_id: str, epoch: int | None = None) -> Iterator[bytes]:
-        """The output of one run, the last one unless told otherwise, in chunks; nothing where there was none.
-
-        Of a run that goes on: what has been uploaded so far. Of a run whose worker was lost: what that had uploaded.
-        """
+        """Yield the output of one run, by default the last, in chunks; of a running or lost one, what was uploaded."""
         chosen = self._job(job_id).lease_epoch if epoch is None else epoch
         text = self._finished(job_id, chosen) or self.finish_text(job_id, chosen)
         if text is not None:
@@ -95,19 +91,18 @@ class JobLogs:
         return self._parts_or_object(job_id, chosen)
 
     def search(self, job_id: str, wanted: str, *, epoch: int | None = None, ignore_case: bool = False) -> LogSearch:
-        """The lines in which a text stands, oldest first, as a stream or page by page.
+        """Return the lines that contain a text, oldest first, as a stream or page by page.
 
-        They are those of the full texts: of one run, or of all. Of a job that has none, which ran within the worker's
-        own process, they are those of the table.
+        Searches the full texts of one run or of all; of a job without any, which ran in the worker's own process, the
+        lines in the table.
         """
         self._job(job_id)
         return LogSearch(self._store, self._objects, job_id, wanted, epoch=epoch, ignore_case=ignore_case)
 
     def finish_text(self, job_id: str, epoch: int) -> JobLogText | None:
-        """Make one object from the parts that a lost worker has left; None if there are none, or the run goes on.
+        """Merge the parts that a lost worker has left into one object; None if there are none or the run goes on.
 
-        Any number of processes may do that at once, and again. A worker that comes back puts its own text, which
-        is longer, in place of it.
+        Any number of processes may do so at once. A worker that returns replaces it with its own, longer text.
         """
         text = self._finished(job_id, epoch)
         if text is not None or self._is_running(job_id, epoch):
@@ -119,7 +114,7 @@ class JobLogs:
         try:
             chunks = counter.counted(self._parts(job_id, epoch, range(parts)))
             merged = self._objects.put(merged_text_key(job_id, epoch), ChunkReader(chunks))
-        except ObjectNotFoundError:  # another process has finished it and removes the parts
+        except ObjectNotFoundError:  # another process has merged them and removes the parts
             return self._finished(job_id, epoch)
         made = JobLogText(
             job_id=job_id,
@@ -135,7 +130,7 @@ class JobLogs:
             with self._store.transaction() as tx:
                 tx.check(Job.key(job_id=job_id), IS_THERE)
                 tx.put(made, when=JobLogText.sha256.missing())
-        except TransactionFailedError:  # somebody has finished it, or deletes the job
+        except TransactionFailedError:  # it was merged elsewhere, or the job is being deleted
             return self._finished(job_id, epoch)
         remove_parts(self._objects, job_id, epoch, parts)
         return made
@@ -152,16 +147,16 @@ class JobLogs:
         return job.status is Status.RUNNING and job.lease_epoch == epoch
 
     def _part_count(self, job_id: str, epoch: int) -> int:
-        """How many parts there are; 0 if the first is gone, because then the text is one object."""
-        there = {found.key for found in self._objects.list(log_parts_prefix(job_id, epoch))}
-        return next(number for number in count() if log_part_key(job_id, epoch, number) not in there)
+        """Return the number of parts; 0 without the first, because then the text is one object."""
+        keys = {found.key for found in self._objects.list(log_parts_prefix(job_id, epoch))}
+        return next(number for number in count() if log_part_key(job_id, epoch, number) not in keys)
 
     def _parts(self, job_id: str, epoch: int, numbers: Iterable[int]) -> Iterator[bytes]:
         for number in numbers:
             yield self._objects.get(log_part_key(job_id, epoch, number))
 
     def _parts_or_object(self, job_id: str, epoch: int) -> Iterator[bytes]:
-        """The parts of a text; if they become one object meanwhile, the rest of that: it begins with the same bytes."""
+        """Yield the parts of a text, or the rest of the object into which they are merged meanwhile."""
         sent = 0
         missing: ObjectNotFoundError | None = None
         try:

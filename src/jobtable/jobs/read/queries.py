@@ -1,4 +1,4 @@
-"""The questions that the job items of the main table answer."""
+"""Every read of the job items in the main table."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _READ_TOGETHER = 100
 
 
 def children_of(job: Job) -> Selection[Job]:
-    """Where the jobs stand whose parent this one is, by creation."""
+    """Select the children of a job, by creation."""
     return Job.in_tree(root_job_id=job.root_job_id or job.job_id, parent_job_id=job.job_id)
 
 
 class JobQueries:
-    """Jobs and what stands under them, in one store. Of a partition that kinds share, only the one asked for."""
+    """Reads of jobs and their records in one store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class JobQueries:
         return self._store.get(Job.key(job_id=job_id))
 
     def read_jobs(self, job_ids: Iterable[str]) -> Iterator[Job | None]:
-        """The jobs with these ids as they are now, in their order; None where there is none. Some are in memory."""
+        """Yield the jobs with these ids as they are now, in their order; None for a missing one."""
         left = iter(job_ids)
         while some := list(islice(left, _READ_TOGETHER)):
             yield from self._store.batch_get(Job.key(job_id=each) for each in some)
@@ -246,7 +246,7 @@ class JobQueries:
         return self._store.query(QueueJob.key(queue_name=queue_name))
 
     def find_entry(self, job: Job) -> QueueJob | None:
-        """The place of a job in its queue, or None; an ended job has one until all who wait for it were told."""
+        """Return the queue entry of a job, or None; an ended job has one until its dependents are notified."""
         if job.queue_name is None:
             return None
         return self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))

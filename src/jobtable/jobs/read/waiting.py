@@ -1,7 +1,8 @@
-"""Why a job waits: what is between it and its start, or, once it has done its own work, its completion."""
+"""Why a job waits: for its start or, once its own work is done, for its completion."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,8 +10,7 @@ from enum import StrEnum
 from jobtable.clock import Clock, wall_time
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.read.serving import ServedQueues
-from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, Queue, QueueJob
+from jobtable.jobs.stored.entities import Instance, Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.stored.fields import CLAIMABLE, InstanceStatus, Status
 from jobtable.jobs.submit.definition import EdgeCondition, Gate
 from jobtable.store import Store
@@ -18,27 +18,27 @@ from jobtable.store import Store
 MOST_AHEAD = 100
 """How many of the jobs ahead of a job are counted."""
 MOST_LISTED = 10
-"""How many of the jobs that a job waits for are named; all are counted."""
+"""How many dependencies of a job are named; all are counted."""
 _MOST_EDGES = 200
-"""Among how many edges the open ones are looked for."""
+"""How many edges are searched for open ones."""
 _MOST_WORKERS = 500
 
 
 class WaitKind(StrEnum):
-    """What kind of thing a job waits for."""
+    """What a job waits for."""
 
     DEPENDENCIES = "dependencies"
     OPEN_GROUP = "open_group"
-    """It is a group, and may get more children."""
+    """It is a group and may get more children."""
     TIME = "time"
     NO_QUEUE = "no_queue"
-    """It stands in no queue: another program wrote it."""
+    """It is in no queue: another program wrote it."""
     QUEUE_PAUSED = "queue_paused"
     QUEUE_FULL = "queue_full"
     NO_WORKER = "no_worker"
     BEHIND = "behind"
     NEXT = "next"
-    """Nothing is in its way."""
+    """Nothing blocks it."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class WaitReason:
 
 @dataclass(frozen=True)
 class AwaitedJob:
-    """A job that another one still waits for."""
+    """A dependency that is not met yet."""
 
     job_id: str
     name: str | None
-    """None, like the status, if the job is gone."""
+    """None, like the status, if the job does not exist."""
     status: Status | None
     type: str
     condition: str
@@ -64,19 +64,39 @@ class AwaitedJob:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Everything that a job waits for now, and what is known of it."""
+    """Everything that a job waits for now."""
 
     reasons: tuple[WaitReason, ...]
     dependencies: tuple[AwaitedJob, ...] = ()
-    """The first of the jobs that it waits for."""
+    """The first of its open dependencies."""
     dependency_count: int = 0
     until: datetime | None = None
     ahead: int | None = None
-    """How many jobs of its queue start before it, counted up to a hundred; None if it is not ready to start."""
+    """How many jobs of its queue start before it, up to a hundred; None if it is not ready."""
+
+
+class ServedQueues:
+    """The queues that some workers serve; `is_whole` says whether these are all live workers."""
+
+    def __init__(self, workers: Iterable[Instance], *, is_whole: bool) -> None:
+        self._names = {queue for worker in workers for queue in worker.queues or ()}
+        self._is_whole = is_whole
+
+    def __contains__(self, queue_name: str) -> bool:
+        """Return whether a live worker may serve a queue; if not all workers are known, any queue may be served."""
+        return not self._is_whole or queue_name in self._names
+
+    def why_stuck(self, queue: Queue) -> str | None:
+        """Return what blocks the waiting jobs of a queue: `paused`, `no worker` or None."""
+        if not queue.waiting_count:
+            return None
+        if queue.paused_at is not None:
+            return "paused"
+        return None if queue.queue_name in self else "no worker"
 
 
 class Waits:
-    """Tells why jobs wait. It reads some hundred items at most, however long the queue is."""
+    """Finds out why jobs wait; reads at most some hundred items, however long the queue is."""
 
     def __init__(self, store: Store, clock: Clock, queries: JobQueries) -> None:
         self._store = store
@@ -84,7 +104,7 @@ class Waits:
         self._queries = queries
 
     def why(self, job: Job) -> Waiting | None:
-        """All that the job waits for, as far as it can be told; None if it does not wait: it works, or has ended."""
+        """Return all that the job waits for, or None if it runs or has ended."""
         if job.status in CLAIMABLE:
             return self._why_not_started(job)
         if job.status is Status.RUNNING and not has_lease(job):
@@ -96,31 +116,31 @@ class Waits:
     def _why_not_started(self, job: Job) -> Waiting:
         gates = self._gates_of(job)
         count = 0 if gates is None else gates.open_starts
-        place = self._queries.find_entry(job)
-        ahead = None if place is None or place.rank is None else self._count_ahead(place)
+        entry = self._queries.find_entry(job)
+        ahead = None if entry is None or entry.rank is None else self._count_ahead(entry)
         reasons = [WaitReason(WaitKind.DEPENDENCIES, f"Its start waits for {_jobs(count)}.")] if count else []
-        reasons += self._reasons_of_place(job, place, ahead)
+        reasons += self._reasons_of_entry(job, entry, ahead)
         if not reasons and job.queue_name is not None:
             reasons.append(WaitReason(WaitKind.NEXT, f"It is next in the queue {job.queue_name}."))
         return Waiting(
             reasons=tuple(reasons),
             dependencies=self._awaited(job, "start") if count else (),
             dependency_count=count,
-            until=None if place is None else place.not_before,
+            until=None if entry is None else entry.not_before,
             ahead=ahead,
         )
 
-    def _reasons_of_place(self, job: Job, place: QueueJob | None, ahead: int | None) -> list[WaitReason]:
-        queue = None if place is None else self._store.find(Queue.key(queue_name=place.queue_name))
-        if place is None or queue is None:
-            return [WaitReason(WaitKind.NO_QUEUE, "It stands in no queue, so no worker finds it.")]
+    def _reasons_of_entry(self, job: Job, entry: QueueJob | None, ahead: int | None) -> list[WaitReason]:
+        queue = None if entry is None else self._store.find(Queue.key(queue_name=entry.queue_name))
+        if entry is None or queue is None:
+            return [WaitReason(WaitKind.NO_QUEUE, "It is in no queue, so no worker finds it.")]
         name, reasons = queue.queue_name, []
-        if place.not_before is not None:
-            reasons.append(self._reason_of_time(job, place.not_before))
+        if entry.not_before is not None:
+            reasons.append(self._reason_of_time(job, entry.not_before))
         if queue.paused_at is not None:
-            reasons.append(WaitReason(WaitKind.QUEUE_PAUSED, f"The queue {name} is paused: nothing starts in it."))
+            reasons.append(WaitReason(WaitKind.QUEUE_PAUSED, f"The queue {name} is paused."))
         if ahead is not None and queue.running_count >= queue.max_concurrent_jobs:
-            full = f"The queue {name} runs {_jobs(queue.running_count)}, which is as many as it may."
+            full = f"The queue {name} runs {_jobs(queue.running_count)}, its limit."
             reasons.append(WaitReason(WaitKind.QUEUE_FULL, full))
         if not self._is_served(name):
             reasons.append(WaitReason(WaitKind.NO_WORKER, f"No live worker serves the queue {name}."))
@@ -130,20 +150,20 @@ class Waits:
         return reasons
 
     def _reason_of_time(self, job: Job, due: datetime) -> WaitReason:
-        told = due.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        when = due.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         if due <= wall_time(self._clock):
-            return WaitReason(WaitKind.TIME, f"Its time has come at {told}: a worker that looks makes it ready.")
+            return WaitReason(WaitKind.TIME, f"It was due at {when}; the next worker that looks makes it ready.")
         if job.attempts:
             number = f"{job.attempts + 1} of {job.max_attempts}"
-            return WaitReason(WaitKind.TIME, f"Its next attempt, {number}, begins at {told} or later.")
-        return WaitReason(WaitKind.TIME, f"It begins at {told} or later.")
+            return WaitReason(WaitKind.TIME, f"Its next attempt, {number}, starts at {when} or later.")
+        return WaitReason(WaitKind.TIME, f"It starts at {when} or later.")
 
-    def _count_ahead(self, place: QueueJob) -> int:
-        first = [each.job_id for each in self._queries.list_ready(place.queue_name, limit=MOST_AHEAD)]
-        return first.index(place.job_id) if place.job_id in first else len(first)
+    def _count_ahead(self, entry: QueueJob) -> int:
+        first = [each.job_id for each in self._queries.list_ready(entry.queue_name, limit=MOST_AHEAD)]
+        return first.index(entry.job_id) if entry.job_id in first else len(first)
 
     def _is_served(self, queue: str) -> bool:
-        """Whether a live worker serves a queue. Where there are more than are looked at, some other may."""
+        """Return whether a live worker may serve a queue; not all are read if there are many."""
         workers = self._queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=_MOST_WORKERS)
         return queue in ServedQueues(workers.items, is_whole=workers.cursor is None)
 
@@ -157,7 +177,7 @@ class Waits:
         if count:
             reasons.append(WaitReason(WaitKind.DEPENDENCIES, f"Its completion waits for {_jobs(count)}."))
         if job.definition.is_group and not job.is_awaiting:
-            reasons.append(WaitReason(WaitKind.OPEN_GROUP, "It is an open group, and goes on until it is sealed."))
+            reasons.append(WaitReason(WaitKind.OPEN_GROUP, "It is an open group and runs until it is sealed."))
         if not reasons:
             return None
         return Waiting(tuple(reasons), self._awaited(job, "completion") if count else (), count)

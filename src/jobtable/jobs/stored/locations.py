@@ -1,4 +1,4 @@
-"""Where the objects of a job lie: the keys, and back from a key to the record that names it."""
+"""The keys of a job's objects, and from a key back to the record that names it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = "jobs"
 
 
 def job_prefix(job_id: str) -> str:
-    """What the keys of all objects of a job begin with."""
+    """Return the prefix of all objects of a job."""
     return object_key(ROOT, job_id)
 
 
@@ -39,7 +39,7 @@ def merged_text_key(job_id: str, epoch: int) -> str:
 
 
 def log_parts_prefix(job_id: str, epoch: int) -> str:
-    """What the keys of the parts of a text begin with."""
+    """Return the prefix of the parts of a text."""
     return object_key(ROOT, job_id, "log", f"{epoch}.parts")
 
 
@@ -49,22 +49,22 @@ def log_part_key(job_id: str, epoch: int, number: int) -> str:
 
 
 def discard(objects: ObjectStore, key: str) -> None:
-    """Remove an object that no record names. If that fails, `objects sweep` does it."""
+    """Delete an object that no record names; if that fails, `objects sweep` does it."""
     with contextlib.suppress(ObjectStoreError):
         objects.delete(key)
 
 
 class JobObjects:
-    """Tells which objects of jobs a record names: what `objects sweep` asks."""
+    """Finds out for `objects sweep` which objects of jobs are named by records."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._checkpoints_of: tuple[str, frozenset[str]] = ("", frozenset())
 
     def is_referenced(self, key: str) -> bool:
-        """Whether a record names the object, or will: the parts of a text are kept until it is one object.
+        """Return whether a record names the object or will; parts of a text are kept until they are merged.
 
-        Asked of a key that is no job's, it says yes: such an object is not to be swept here.
+        True for a key that is not of a job, so that such an object is not swept here.
         """
         match key_parts(key):
             case (root, *_) if root != ROOT:
@@ -89,13 +89,13 @@ class JobObjects:
 
     def _text(self, job_id: str, epoch: str) -> JobLogText | None:
         if not (epoch.isdecimal() and len(epoch) <= 5):
-            return None  # no run's: epochs have five digits in keys
+            return None  # not a run: epochs have at most five digits
         return self._store.find(JobLogText.key(job_id=job_id, lease_epoch=int(epoch)))
 
     def _checkpoint_keys(self, job_id: str) -> frozenset[str]:
-        """The objects that the checkpoints of a job name, read once: objects come job by job.
+        """Return the objects of a job's checkpoints, read once, because objects are listed job by job.
 
-        Objects that are asked for are older than the grace time, so a record that was written since is not theirs.
+        Later records do not matter: the objects in question are older than the grace time.
         """
         if self._checkpoints_of[0] != job_id:
             records = self._store.query(JobCheckpoint.key(job_id=job_id))

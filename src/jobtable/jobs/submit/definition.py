@@ -1,4 +1,4 @@
-"""What a job is to do, as `job_config` holds it and as a caller submits it."""
+"""The definition of a job, as `job_config` holds it and as a caller submits it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from jobtable.system import Owner
 DEFAULT_QUEUE = "default"
 Gate = Literal["start", "completion"]
 LONGEST_SECONDS = 10**9
-"""Some thirty years: what is later is a mistake, and may be beyond the calendar."""
+"""About thirty years: more is a mistake, and may exceed the calendar."""
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 
 
 class EdgeCondition(StrEnum):
-    """What must become of a job so that the one that waits for it may go on."""
+    """The outcome of a dependency that its dependent waits for."""
 
     STARTED = "started"
-    """It runs, or has run."""
+    """It runs or has run."""
     COMPLETED = "completed"
     """It is COMPLETED; any other end breaks the edge."""
     FINISHED = "finished"
-    """It has ended, however."""
+    """It has ended in any way."""
     FAILED = "failed"
     """It is FAILED; any other end breaks the edge."""
 
 
 class RetryPolicy(BaseModel):
-    """How long to wait before the next attempt: growing by a factor, up to a limit."""
+    """The pause before the next attempt, which grows by a factor up to a limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,21 +49,21 @@ class RetryPolicy(BaseModel):
     longest_delay_seconds: _Seconds = 300.0
 
     def delay_seconds(self, attempts: int) -> float:
-        """The pause after that many attempts."""
+        """Return the pause after that many attempts."""
         delay = min(self.first_delay_seconds, self.longest_delay_seconds)
-        for _ in range(min(attempts - 1, 64)):  # a power of the factor may be more than a float holds
+        for _ in range(min(attempts - 1, 64)):  # a power of the factor may exceed a float
             delay = min(delay * self.factor, self.longest_delay_seconds)
         return delay
 
 
 class Definition(BaseModel):
-    """The complete definition of a job. Members that it does not declare belong to the system that made the job."""
+    """The complete definition of a job. Undeclared members belong to the system that made the job."""
 
     # NaN and infinity must not silently become null: job_config() refuses them.
     model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="constants")
 
     task: str | None = None
-    """`module:function` of a function marked with @task; None for a job that only groups others."""
+    """`module:function` of a function marked with @task; None for a group."""
     params: dict[str, Any] = {}
     timeout_seconds: _Positive | None = None
     memory_mb: _Positive | None = None
@@ -71,13 +71,13 @@ class Definition(BaseModel):
     most_interruptions: Annotated[int, Field(ge=0)] = 3
     """How many workers the job may lose; the next loss fails it."""
     grace_seconds: _Seconds = 10.0
-    """How long the job may take to end by itself when it is asked to stop."""
+    """How long the job may take to end by itself when asked to stop."""
 
     _problem: str | None = PrivateAttr(default=None)
 
     @classmethod
     def read(cls, job_config: object) -> Definition:
-        """The definition that a job holds. It never raises: what another program wrote is empty, with a problem."""
+        """Return the definition that a job holds, or an empty one with a problem if it is malformed."""
         try:
             return cls.model_validate(job_config or {})
         except ValidationError as error:
@@ -87,12 +87,12 @@ class Definition(BaseModel):
 
     @property
     def problem(self) -> str | None:
-        """Why the job can never run: its `job_config` is no definition. None if it is one."""
+        """Why the job can never run (its `job_config` is malformed), or None."""
         return self._problem
 
     @property
     def is_group(self) -> bool:
-        """Whether the job does nothing itself but groups others."""
+        """Whether the job only has children."""
         return self.task is None and self.problem is None
 
 
@@ -115,7 +115,7 @@ class RollUp(BaseModel):
 
 @contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Raise ValueRefusedError, in one line, for what does not fit into a model."""
+    """Turn a ValidationError into a ValueRefusedError of one line."""
     try:
         yield
     except ValidationError as error:
@@ -123,7 +123,7 @@ def refusing(what: str) -> Iterator[None]:
 
 
 def refusal(what: str, error: ValidationError) -> ValueRefusedError:
-    """The first thing that is wrong with what was given, in one line that names the member."""
+    """Return the first problem in one line that names the member."""
     problem = error.errors()[0]
     member = ".".join(map(str, problem["loc"]))
     named = f"the {member} of {what}" if member else what
@@ -132,7 +132,7 @@ def refusal(what: str, error: ValidationError) -> ValueRefusedError:
 
 
 def find_non_finite(value: object) -> str | None:
-    """Where NaN or an infinity stands among members and lists, or None: neither JSON nor a table has such numbers."""
+    """Return where members and lists contain NaN or an infinity, which neither JSON nor tables have; else None."""
     inside = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
     )
@@ -146,7 +146,7 @@ def find_non_finite(value: object) -> str | None:
 
 @dataclass(frozen=True)
 class DependsOn:
-    """An edge to a job that is there already: what the new job waits for."""
+    """A dependency of a new job on an existing one."""
 
     job_id: str
     type: str = "requires"
@@ -156,7 +156,7 @@ class DependsOn:
 
 @dataclass(frozen=True)
 class ParentWaits:
-    """An edge from the parent: it is not complete before the new job has ended so."""
+    """A dependency of the parent, which completes only after the new job has ended so."""
 
     type: str = "child"
     condition: EdgeCondition = EdgeCondition.COMPLETED
@@ -168,14 +168,14 @@ class NewJob:
 
     name: str
     task: str | Callable[..., Any] | None = None
-    """`module:function`, or the function itself, of which the path is kept."""
+    """`module:function`, or the function itself, whose path is kept."""
     params: Mapping[str, Any] = field(default_factory=dict)
     queue: str = DEFAULT_QUEUE
     user: str = "local"
     key: str | None = None
-    """The caller's own key: of submissions with one key by one user only the first makes a job."""
+    """The caller's key: of several submissions with one key by one user only the first creates a job."""
     job_id: str | None = None
-    """An id of the caller's choice; as with a key, a second submission finds the first one's job."""
+    """An id of the caller's choice; as with a key, a second submission returns the job of the first."""
     description: str = ""
     job_type: str = "job"
     job_stage: str | None = None
@@ -190,7 +190,7 @@ class NewJob:
     most_interruptions: int = 3
     grace_seconds: float = 10.0
     config: Mapping[str, Any] = field(default_factory=dict)
-    """More members of job_config, for the system that makes the job; none that a job has itself, such as `retry`."""
+    """More members of job_config, for the system that makes the job; not those of a job itself, such as `retry`."""
     depends_on: tuple[DependsOn, ...] = ()
     parent_waits: ParentWaits | None = None
     owner: Owner | None = None
@@ -204,25 +204,24 @@ class NewJob:
         edges: tuple[object, ...] = self.depends_on
         for on in edges:
             if not isinstance(on, DependsOn):
-                told = "write depends_on=(DependsOn(job_id),)"
-                raise ValueRefusedError(f"job {self.name!r} cannot wait for {on!r:.100}: {told}")
+                hint = "write depends_on=(DependsOn(job_id),)"
+                raise ValueRefusedError(f"job {self.name!r} cannot wait for {on!r:.100}", hint=hint)
         if callable(self.task):
             task = task_of(self.task)
             task.check_names(self.params)
             object.__setattr__(self, "task", task.path)
 
     def with_id(self, job_id: str) -> NewJob:
-        """The same job with an id. The rest was looked at when it was made, and is not looked at again."""
+        """Return the same job with an id, without validating it again."""
         named = object.__new__(NewJob)
         named.__dict__.update(self.__dict__, job_id=job_id)
         return named
 
     def job_config(self) -> dict[str, Any]:
-        """The complete definition, as the job item holds it, or ValueRefusedError."""
+        """Return the complete definition, as the job item holds it, or raise ValueRefusedError."""
         if own := sorted(self.config.keys() & Definition.model_fields.keys()):
             raise ValueRefusedError(
-                f"the config of job {self.name!r} cannot hold {', '.join(own)}: "
-                "write it beside config, where the job itself has it"
+                f"the config of job {self.name!r} cannot contain {', '.join(own)}; pass it to NewJob directly"
             )
         given = {
             "task": self.task,
@@ -243,15 +242,13 @@ class NewJob:
             raise ValueRefusedError(f"the task of job {self.name!r} is {changed.task!r}: write module:function")
         try:
             complete = changed.model_dump(mode="json", exclude_defaults=True)
-        except ValueError as error:  # also of what holds itself, or is nested too deep
-            raise ValueRefusedError(
-                f"job {self.name!r} cannot be stored: {error}; params are what JSON can say"
-            ) from error
-        if complete.get("params", {}).keys() != changed.params.keys():  # pydantic makes others of such names, unseen
+        except ValueError as error:  # also of recursive or too deeply nested values
+            raise ValueRefusedError(f"job {self.name!r} cannot be stored: {error}; params must be JSON") from error
+        if complete.get("params", {}).keys() != changed.params.keys():  # pydantic replaces such names silently
             raise ValueRefusedError(f"job {self.name!r} cannot be stored: the name of a param is not valid Unicode")
         if (place := find_non_finite(complete)) is not None:
             raise ValueRefusedError(
-                f"the {place} of job {self.name!r} is no finite number, which cannot be stored: give null or a text"
+                f"the {place} of job {self.name!r} must be a finite number; write null or text instead"
             )
         return complete
 

@@ -16,17 +16,16 @@ except ModuleNotFoundError as missing:
     raise TaskError("definitions in files need PyYAML: pip install 'jobtable[cli]'") from missing
 
 _MOST_VALUES = 1_000_000
-"""More than any definition has; a few lines of references to references could stand for billions."""
+"""More than any definition has; a few lines with nested references could stand for billions."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-4 is a number, as everywhere else (in YAML 1.1 it is text), and no member stands twice."""
+    """YAML in which 1e-4 is a number (it is text in YAML 1.1) and no member occurs twice."""
 
     def get_single_node(self) -> yaml.Node | None:
-        """All that the text says."""
         node = super().get_single_node()
         if node is not None and _count(node, {}) > _MOST_VALUES:
-            raise yaml.YAMLError(f"it stands for more than {_MOST_VALUES:,} values, with what it refers to")
+            raise yaml.YAMLError(f"its references expand to more than {_MOST_VALUES:,} values")
         return node
 
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
@@ -35,11 +34,11 @@ class _Loader(yaml.SafeLoader):
         count_of = Counter(key.value for key in keys)
         for key in keys:
             if count_of[key.value] > 1:
-                raise yaml.MarkedYAMLError(problem=f"{key.value} stands there twice", problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"{key.value} occurs twice", problem_mark=key.start_mark)
         return node
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
-        """The text of a node. JSON writes a character beyond U+FFFF as two escapes, which YAML does not join."""
+        """Return the text of a node; JSON writes a character beyond U+FFFF as two escapes, which YAML does not join."""
         text = str(super().construct_scalar(node))
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
@@ -53,15 +52,15 @@ _Loader.add_implicit_resolver(
 
 @dataclass(frozen=True)
 class WrittenDefinition:
-    """What a text says, and where in it."""
+    """A parsed text, with the lines of its parts."""
 
     value: Any
     _node: yaml.Node | None
 
-    def find_line(self, place: tuple[str | int, ...]) -> int | None:
-        """The line of a place, or of its innermost part that is in the text: missing members are not, nor are kinds."""
+    def find_line(self, path: tuple[str | int, ...]) -> int | None:
+        """Return the line of a path, or of its innermost part that the text contains."""
         line, node = None, self._node
-        for part in place:
+        for part in path:
             match node:
                 case yaml.MappingNode():
                     found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
@@ -75,7 +74,7 @@ class WrittenDefinition:
 
 
 def read_definition(file: Path) -> WrittenDefinition:
-    """What a YAML or JSON file says, or ValueRefusedError that tells in one line why it cannot be read."""
+    """Parse a YAML or JSON file, or raise ValueRefusedError with one line."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -83,25 +82,25 @@ def read_definition(file: Path) -> WrittenDefinition:
     except UnicodeDecodeError as error:
         raise ValueRefusedError(f"cannot read {file}: {error}") from error
     if file.suffix == ".json":
-        text = text.replace("\t", " ")  # JSON has tabs only between its parts, where YAML has none
+        text = text.replace("\t", " ")  # JSON has tabs only between its parts, where YAML allows none
     return parse_definition(text, str(file))
 
 
 def parse_definition(text: str, source: str) -> WrittenDefinition:
-    """What a YAML or JSON text says, or ValueRefusedError that names the source and the line."""
+    """Parse a YAML or JSON text, or raise ValueRefusedError that names the source and the line."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        # Deep, so that a part within itself is refused.
+        # Deep, so that recursive parts are refused.
         return WrittenDefinition(None if node is None else loader.construct_object(node, deep=True), node)
     except (yaml.YAMLError, ValueError) as error:  # a date that does not exist is a ValueError
-        raise ValueRefusedError(f"{source} is not understood: {_problem(error)}") from error
+        raise ValueRefusedError(f"{source} is malformed: {_problem(error)}") from error
     except RecursionError as error:
         raise ValueRefusedError(f"{source} is nested too deep") from error
 
 
 def _count(node: yaml.Node, counted: dict[yaml.Node, int]) -> int:
-    """How many values a node stands for: what is referred to counts each time, and what holds itself ends there."""
+    """Return how many values a node expands to; references count each time, recursive ones once."""
     if node not in counted:
         counted[node] = 0
         match node:
@@ -116,9 +115,9 @@ def _count(node: yaml.Node, counted: dict[yaml.Node, int]) -> int:
 
 
 def _problem(error: yaml.YAMLError | ValueError) -> str:
-    """What is wrong, in one line."""
+    """Return the problem in one line."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())
     mark = error.problem_mark
-    told = ", ".join(part for part in (error.context, error.problem) if part)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {told}"
+    problem = ", ".join(part for part in (error.context, error.problem) if part)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"

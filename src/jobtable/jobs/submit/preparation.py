@@ -17,18 +17,18 @@ from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.transactions import MOST_ACTIONS
 
 SHARED_ACTIONS = 5
-"""What a job's transaction may need besides its own items: its queue, the graph, its parent with its gates and its own
-parent."""
+"""What a job's transaction may need besides its own items: its queue, the graph, its parent with its gates, and the
+parent of that."""
 MOST_OPEN_DEPENDENCIES = (MOST_ACTIONS - SHARED_ACTIONS - 5) // 2
-"""A job is written with its history, its place, its gates and its parent's edge, and with two actions for each job that
-it waits for: the edge, and the count of those who wait."""
+"""A job is written with its history, queue entry, gates and parent's edge, and two actions per dependency: its edge and
+its count of dependents."""
 
 MOST_JOB_BYTES = MAX_ITEM_SIZE - 32_000
-"""The item of a job also takes what becomes of it: why it failed has some thousand characters."""
+"""The item of a job also needs room for its outcome: a failure message has some thousand characters."""
 _SURELY_SMALL = 100_000
 _MOST_BYTES_TOGETHER = 4_000_000
-"""What the items of a job and of all to which it is tied may have: DynamoDB allows 4 MiB in a transaction, and counts
-items that are changed or checked as a whole. The rest is for edges and for what the actions themselves say."""
+"""For the items of a job, its parent and its dependencies: DynamoDB allows 4 MiB in a transaction and counts items that
+are changed or checked as a whole. The rest is for edges and expressions."""
 
 
 @dataclass(frozen=True)
@@ -37,61 +37,59 @@ class Prepared:
 
     new: NewJob
     job: Job
-    place: QueueJob
+    entry: QueueJob
     edges: tuple[JobDependency, ...]
     gates: JobGates | None
     parent_edge: JobDependency | None
     child: JobChild | None
-    """Tells of the job under its parent, if that does not wait for it."""
+    """Records the job under a parent that does not wait for it."""
     parent: Job | None
     above_id: str | None
-    """The parent of a parent that has ended: only while that one takes children, this one does."""
+    """The parent of a parent that has ended, which takes children only while this one does."""
     length: int
-    """About how many bytes the job has."""
+    """The approximate size of the job in bytes."""
 
     @property
     def open_edges(self) -> list[JobDependency]:
-        """The edges whose dependencies must be told of the new dependent, because they have something to tell it."""
+        """The edges whose dependencies must count the new dependent, because they will notify it."""
         return [edge for edge in self.edges if not edge.met_at_once]
 
     @property
     def ties(self) -> list[str]:
-        """The jobs whose items are changed or checked with it, should they be there already."""
+        """The existing jobs whose items are changed or checked with it."""
         above = [job_id for job_id in (self.job.parent_job_id, self.above_id) if job_id is not None]
         return [*dict.fromkeys(above + [edge.dependency_job_id for edge in self.open_edges])]
 
     @property
     def actions(self) -> int:
-        """How many actions of a transaction it takes, its share of the queue and the parent not counted."""
+        """How many actions of a transaction it takes, without its share of the queue and the parent."""
         has_parent = self.job.parent_job_id is not None
         return 3 + len(self.edges) + len(self.open_edges) + (self.gates is not None) + has_parent
 
 
 def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: bool) -> Prepared:
-    """The items of a job that has an id, or the error that says why it cannot be submitted.
+    """Return the items of a job that has an id, or raise the error that says why it cannot be submitted.
 
-    Its parent, the parent of one that has ended, and what it waits for must be among the known jobs.
+    The known jobs must include its parent, the parent of one that has ended, and its dependencies.
     """
     if new.task is None and not is_group:
-        raise ValueRefusedError(
-            f"job {new.name!r} has no task: give it one, module:function, or open a group if it only groups others"
-        )
+        raise ValueRefusedError(f"job {new.name!r} has no task; name one as module:function, or open a group")
     if not new.queue:
-        raise ValueRefusedError(f"the queue of job {new.name!r} cannot be {new.queue!r}: it has a name")
+        raise ValueRefusedError(f"the queue of job {new.name!r} cannot be {new.queue!r}: it needs a name")
     parent = _needed_parent(known, new.parent_job_id, new.name) if new.parent_job_id else None
     above = _job_above(parent, known)
     edges = _edges(new, known, now)
     gates = count_edges(str(new.job_id), edges)
     with refusing(f"job {new.name!r}"):
         job = _job(new, parent, now, is_gated=is_group or need_gates(edges))
-        place = _place(new, job, is_ready=not is_group and not gates.open_starts and new.not_before is None)
+        entry = _entry(new, job, is_ready=not is_group and not gates.open_starts and new.not_before is None)
     if is_group:
         job = job.model_copy(update={"status": Status.RUNNING, "started_at": now})
-        place = place.model_copy(update={"not_before": None})
+        entry = entry.model_copy(update={"not_before": None})
     prepared = Prepared(
         new=new,
         job=job,
-        place=place,
+        entry=entry,
         edges=tuple(edges),
         gates=gates if job.is_gated else None,
         parent_edge=_parent_edge(new, parent, now),
@@ -105,31 +103,31 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
 
 
 def _refuse_large_ties(prepared: Prepared, known: Mapping[str, Job]) -> None:
-    """Raise ValueRefusedError if no transaction takes a job together with those that must be told of it."""
+    """Raise ValueRefusedError if a job is too large for one transaction with its parent and dependencies."""
     if (len(prepared.ties) + 1) * MAX_ITEM_SIZE <= _MOST_BYTES_TOGETHER:
         return
     jobs = [prepared.job, *(known[job_id] for job_id in prepared.ties)]
     total = sum(item_size(Job.__schema__.codec.encode(job)) for job in jobs)
     if total > _MOST_BYTES_TOGETHER:
         raise ValueRefusedError(
-            f"{prepared.new.name!r} has {total:,} bytes with the {len(jobs) - 1} jobs to which it is tied, and one "
-            f"transaction takes {_MOST_BYTES_TOGETHER:,}: put what it waits for into a group and wait for that, or add "
-            "some of it with add_dependency; large params belong into object storage"
+            f"{prepared.new.name!r} has {total:,} bytes with its parent and dependencies ({len(jobs) - 1} jobs), and "
+            f"one transaction takes {_MOST_BYTES_TOGETHER:,}; wait for a group of them, or add some with "
+            "add_dependency, and keep large params in object storage"
         )
 
 
 def _length(job: Job) -> int:
-    """About how many bytes a job has; ValueRefusedError if they leave no room for what is written of its runs."""
+    """Return the approximate size of a job; ValueRefusedError if it leaves no room for its outcome."""
     try:
         length = len(to_json(job.job_config)) + 4 * (len(job.name) + len(job.description))  # the rest of it is short
     except PydanticSerializationError as error:
-        raise ValueRefusedError(f"job {job.name!r} holds a text that is not valid Unicode") from error
+        raise ValueRefusedError(f"job {job.name!r} contains text that is not valid Unicode") from error
     if length > _SURELY_SMALL:
         length = item_size(Job.__schema__.codec.encode(job))
     if length > MOST_JOB_BYTES:
         raise ValueRefusedError(
-            f"job {job.name!r} has {length:,} bytes, and at most {MOST_JOB_BYTES:,} can be submitted: keep large "
-            "values in object storage, and give their keys as params"
+            f"job {job.name!r} has {length:,} bytes, and at most {MOST_JOB_BYTES:,} can be submitted; keep large "
+            "values in object storage and pass their keys as params"
         )
     return length
 
@@ -142,23 +140,23 @@ def _edges(new: NewJob, known: Mapping[str, Job], now: datetime) -> list[JobDepe
         dependency = _needed(known, on.job_id, new.name)
         if is_broken_by(on.condition, dependency):
             raise JobStateError(
-                f"{new.name!r} waits for job {on.job_id} to be {on.condition}, but that is {dependency.status}"
+                f"{new.name!r} waits for job {on.job_id} to be {on.condition}, but it is {dependency.status}"
             )
         edges.append(new_edge(str(new.job_id), on, dependency, now))
     if len(edges) + sum(not edge.met_at_once for edge in edges) > 2 * MOST_OPEN_DEPENDENCIES:
         raise ValueRefusedError(
-            f"{new.name!r} waits for {len(edges)} jobs, and a job is submitted with up to {MOST_OPEN_DEPENDENCIES} "
-            "that have not ended: put them into a group and wait for that, or add the others with add_dependency"
+            f"{new.name!r} waits for {len(edges)} jobs, and at most {MOST_OPEN_DEPENDENCIES} of them may not have "
+            "ended; put them into a group and wait for that, or add the others with add_dependency"
         )
     return edges
 
 
 def _distinct(new: NewJob) -> list[DependsOn]:
-    """What a job waits for, each named once; ValueRefusedError if it waits for one job in two ways."""
+    """Return the dependencies of a job, each once; ValueRefusedError if it waits for one job in two ways."""
     found: dict[str, DependsOn] = {}
     for on in new.depends_on:
         if found.setdefault(on.job_id, on) != on:
-            raise ValueRefusedError(f"{new.name!r} waits for job {on.job_id} in two ways: leave one of them out")
+            raise ValueRefusedError(f"{new.name!r} waits for job {on.job_id} in two ways; leave one of them out")
     return list(found.values())
 
 
@@ -170,7 +168,7 @@ def _needed(known: Mapping[str, Job], job_id: str, name: str) -> Job:
 
 
 def _needed_parent(known: Mapping[str, Job], job_id: str, name: str) -> Job:
-    """The parent; JobStateError if no job may come under it."""
+    """Return the parent, or raise JobStateError if it takes no children."""
     parent = _needed(known, job_id, name)
     if parent.deleted_at is not None:
         raise JobStateError(
@@ -180,16 +178,16 @@ def _needed_parent(known: Mapping[str, Job], job_id: str, name: str) -> Job:
         if closed is not None and closed.tree_status is not None:
             it = "it" if closed is parent else closed.job_id
             raise JobStateError(
-                f"{name!r} cannot come under job {job_id}: that was {closed.tree_status} with all jobs under {it}; "
+                f"{name!r} cannot become a child of job {job_id}: {it} was {closed.tree_status} with its whole tree; "
                 f"retry {it}, or its tree, first"
             )
     return parent
 
 
 def _job_above(parent: Job | None, known: Mapping[str, Job]) -> Job | None:
-    """The parent of a parent that has ended, if it is among the known jobs.
+    """Return the parent of a parent that has ended, if it is known.
 
-    Whoever ends a tree does not write to the ended jobs in it under which there are none: that one speaks for them.
+    Ending a tree does not write to ended jobs without children: their parent speaks for them.
     """
     return None if parent is None or not parent.is_final else known.get(str(parent.parent_job_id))
 
@@ -217,7 +215,7 @@ def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> J
     )
 
 
-def _place(new: NewJob, job: Job, *, is_ready: bool) -> QueueJob:
+def _entry(new: NewJob, job: Job, *, is_ready: bool) -> QueueJob:
     return QueueJob(
         queue_name=new.queue,
         job_id=job.job_id,
@@ -239,10 +237,10 @@ def _parent_edge(new: NewJob, parent: Job | None, now: datetime) -> JobDependenc
     if new.parent_waits is None:
         return None
     if parent is None:
-        raise ValueRefusedError(f"{new.name!r} has no parent that could wait for it: give parent_job_id")
+        raise ValueRefusedError(f"{new.name!r} has no parent that could wait for it; set parent_job_id")
     if not parent.is_gated or parent.is_final:
         raise JobStateError(
-            f"job {parent.job_id} cannot wait for {new.name!r}: it is no group, or has ended; see Jobs.open_group"
+            f"job {parent.job_id} cannot wait for {new.name!r}: it is not a group, or has ended; see open_group"
         )
     return JobDependency(
         job_id=parent.job_id,

@@ -9,10 +9,7 @@ from jobtable.jobs.submit.definition import DEFAULT_QUEUE, NewJob
 
 
 def copy_of(job: Job) -> NewJob:
-    """A new job that is to do the same, or JobStateError.
-
-    It has no user, key, id or parent yet, and waits for no other job and for no time.
-    """
+    """Return a new job that does the same, without user, key, id, parent and dependencies; or raise JobStateError."""
     problem = why_no_copy(job)
     if problem is not None:
         raise JobStateError(f"job {job.job_id} cannot be submitted again: {problem}")
@@ -38,12 +35,12 @@ def copy_of(job: Job) -> NewJob:
 
 
 def why_no_copy(job: Job) -> str | None:
-    """Why a job cannot be submitted again; None if it can."""
+    """Return why a job cannot be submitted again, or None."""
     definition = job.definition
     if definition.problem is not None:
         return definition.problem
     if definition.task is None:
-        return "it only groups others, and does nothing itself"
+        return "it is a group"
     if owner_of(job) is not None:
         return "it is part of something larger; start that again"
     return None

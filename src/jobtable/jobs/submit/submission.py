@@ -1,4 +1,4 @@
-"""Submitting jobs: each is written with its history, its place in a queue, and the edges to what it waits for."""
+"""Submitting jobs: each is written with its history, its queue entry and the edges to its dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import islice
 
 from jobtable.errors import ConflictError, DependencyCycleError, TransactionFailedError, ValueRefusedError
 from jobtable.jobs.core import EngineCore
-from jobtable.jobs.dependencies.cycles import Event, awaited, find_path, told
+from jobtable.jobs.dependencies.cycles import Event, awaited, describe, find_path
 from jobtable.jobs.dependencies.edges import condition_of
 from jobtable.jobs.dependencies.verbs import graph_version, raise_version, watch
 from jobtable.jobs.lifecycle.leases import IS_THERE
@@ -23,14 +23,14 @@ from jobtable.model import Condition, Entity
 from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
 
 _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
-"""The namespace of the job ids that are made from callers' keys."""
+"""The namespace of the job ids derived from callers' keys."""
 _CHUNK = 1000
 _IS_OPEN = Job.tree_status.missing()
-"""Holds only if nobody has ended the tree of a job since it was read."""
+"""The condition that the tree of a job was not ended."""
 
 
 class Submission(EngineCore):
-    """Submits jobs. A second submission with the same key or id finds the job of the first."""
+    """The verbs that submit jobs; see `JobVerbs`."""
 
     def submit(self, new: NewJob) -> Job:
         (job,) = self.submit_many([new])
@@ -46,14 +46,14 @@ class Submission(EngineCore):
     def open_group(self, new: NewJob) -> Job:
         new = new_job(new)
         if new.task is not None:
-            raise ValueRefusedError(f"a group does nothing itself, but {new.name!r} names the task {new.task}")
+            raise ValueRefusedError(f"group {new.name!r} cannot have a task of its own, but names {new.task}")
         (group,) = self._submit_chunk([new], is_group=True)
         return group
 
     def submit_together(self, new: Sequence[NewJob], *beside: Entity) -> list[Job]:
         """Submit jobs with ids, and the entities `beside` them, in one transaction: all that are missing, or none.
 
-        Those without a task are groups, which are sealed from the beginning: they wait for those that come with them.
+        Those without a task are groups that are sealed at once: they wait for the children that come with them.
         """
 
         def add_missing(known: dict[str, Job]) -> list[Job]:
@@ -65,7 +65,7 @@ class Submission(EngineCore):
 
         return self.store.retrying(lambda: self._jobs_named_in(new, new), add_missing, f"submit job {new[0].job_id}")
 
-    # --- what is there already --------------------------------------------------------------------------------------
+    # --- existing jobs ----------------------------------------------------------------------------------------------
 
     def _prepare_sealed(self, new: NewJob, known: dict[str, Job]) -> Prepared:
         prepared = prepare(new, known, self.clock.now(), is_group=new.task is None)
@@ -89,9 +89,9 @@ class Submission(EngineCore):
         return [_refuse_another_task(known[str(new.job_id)], new) for new in named]
 
     def _jobs_named_in(self, named: Sequence[NewJob], repeatable: Sequence[NewJob]) -> dict[str, Job]:
-        """The jobs that are there: parents, dependencies, and what an earlier submission with the same key made.
+        """Return the existing jobs: parents, dependencies, and those of an earlier submission with the same key.
 
-        Above a parent that has ended, its own parent as well.
+        The parent of a parent that has ended is included.
         """
         names = {new.parent_job_id for new in named} | {on.job_id for new in named for on in new.depends_on}
         names |= {new.job_id or _id_of(new) for new in repeatable}
@@ -107,11 +107,11 @@ class Submission(EngineCore):
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def _refuse_cycles(self, prepared: list[Prepared], known: dict[str, Job]) -> int | None:
-        """Refuse children that their parent would wait for while they wait for its end.
+        """Refuse children that wait for the end of the parent that waits for them.
 
-        Nothing waits for a new job but its parent, and nothing can wait for the parent's end by way of other jobs
-        unless some job waits for the parent. Where that is so, or these jobs let it be so, the version of the graph is
-        given: it must not change until the jobs are written.
+        Only its parent waits for a new job, and nothing can wait for the parent's end through other jobs unless some
+        job waits for the parent. If one does, or these jobs would, the version of the graph is returned: it must not
+        change until the jobs are written.
         """
         waited_for = {edge.dependency_job_id for each in prepared for edge in each.open_edges}
         risky = [
@@ -138,11 +138,11 @@ class Submission(EngineCore):
             for edge in each.edges:
                 path = find_path(awaited(edge.dependency_job_id, condition_of(edge)), own_end, edges_of)
                 if path is not None:
-                    raise DependencyCycleError(f"jobs would wait for each other: {told((own_end, *path))}")
+                    raise DependencyCycleError(f"jobs would wait for each other: {describe((own_end, *path))}")
         return version
 
     def _write(self, together: list[Prepared], is_group: bool, version: int | None) -> list[Job]:
-        """Write some jobs in one transaction, or one by one if one of them stands in the way of the others."""
+        """Write some jobs in one transaction, or one by one if one of them blocks the others."""
         try:
             self._add(together, version)
         except TransactionFailedError:
@@ -165,7 +165,7 @@ class Submission(EngineCore):
         except TransactionFailedError as error:
             if not _misses_a_queue(error):
                 raise
-            for name in sorted({each.place.queue_name for each in together}):
+            for name in sorted({each.entry.queue_name for each in together}):
                 ensure_queue(self.store, self.clock, name)
             self._add_once(together, version, beside)
 
@@ -182,7 +182,7 @@ def _refuse_another_task(job: Job, new: NewJob) -> Job:
     """Return the job, or raise ConflictError if its key was used for another task before."""
     if job.definition.task != new.task:
         raise ConflictError(
-            f"job {job.job_id} was submitted before with the task {job.definition.task}, not {new.task}: "
+            f"job {job.job_id} was submitted before with the task {job.definition.task}, not {new.task}; "
             "use another key"
         )
     return job
@@ -192,26 +192,26 @@ def _id_of(new: NewJob) -> str:
     if new.key is None:
         return str(uuid.uuid4())
     if not new.key:
-        raise ValueRefusedError(f"the key of job {new.name!r} is empty: all such jobs would be one; leave it out")
+        raise ValueRefusedError(f"the key of job {new.name!r} is empty; leave it out")
     return str(uuid.uuid5(_KEYS, f"{new.user}\n{new.key}"))
 
 
 def _packed(prepared: list[Prepared], known: Mapping[str, Job]) -> Iterator[list[Prepared]]:
-    """Groups that fit into one transaction each, whatever queues, parents and dependencies they share."""
+    """Yield groups that fit into one transaction each, whatever queues, parents and dependencies they share."""
     tied = dict.fromkeys(job_id for each in prepared for job_id in each.ties)
     lengths = {job_id: length_of(known[job_id]) for job_id in tied}
     lengths.update((each.job.job_id, each.length) for each in prepared)
     together: list[Prepared] = []
     size, touched = 0, set[str]()
     for each in prepared:
-        needed = each.actions + SHARED_ACTIONS  # should no other of these jobs have the same queue and parent
+        needed = each.actions + SHARED_ACTIONS  # if no other of these jobs shares its queue or parent
         touches = {each.job.job_id, *each.ties}
         length = sum(lengths[job_id] for job_id in touched | touches)
         if together and (size + needed > MOST_ACTIONS or length > PACKED_BYTES):
             yield together
             together, size, touched = [], 0, set()
         touched |= touches
-        shares = any(other.place.queue_name == each.place.queue_name for other in together)
+        shares = any(other.entry.queue_name == each.entry.queue_name for other in together)
         size += each.actions + (not shares) + _actions_for_parent(each, together)
         together.append(each)
     if together:
@@ -219,7 +219,7 @@ def _packed(prepared: list[Prepared], known: Mapping[str, Job]) -> Iterator[list
 
 
 def _actions_for_parent(each: Prepared, together: list[Prepared]) -> int:
-    """How many actions the parent of a job adds to those of others: one for itself, for its gates, for its parent."""
+    """Return how many more actions the parent of a job needs: for itself, its gates and its own parent."""
     if each.job.parent_job_id is None:
         return 0
     siblings = [other for other in together if other.job.parent_job_id == each.job.parent_job_id]
@@ -228,8 +228,8 @@ def _actions_for_parent(each: Prepared, together: list[Prepared]) -> int:
 
 
 def _add_items(tx: Transaction, together: list[Prepared]) -> None:
-    """Every item of the jobs; what several of them change is changed once, because a transaction demands it."""
-    queues = Counter(each.place.queue_name for each in together)
+    """Add every item of the jobs; what several of them change is changed once, as a transaction demands."""
+    queues = Counter(each.entry.queue_name for each in together)
     children = Counter(each.parent_edge.job_id for each in together if each.parent_edge is not None)
     watched: dict[str, list[EdgeCondition]] = {}
     own = {each.job.job_id for each in together}
@@ -253,25 +253,25 @@ def _add_items(tx: Transaction, together: list[Prepared]) -> None:
 
 
 def _demands_above(together: list[Prepared], watched: Container[str]) -> dict[str, Condition]:
-    """What must hold of the jobs above new ones: no tree that they come into was ended, or is deleted, meanwhile."""
+    """Return the conditions on the jobs above new ones: no tree that they join was ended or deleted meanwhile."""
     demands: dict[str, Condition] = {each.above_id: _IS_OPEN for each in together if each.above_id is not None}
     awaiting = {each.parent_edge.job_id for each in together if each.parent_edge is not None}
     parents = {each.parent.job_id: each.parent for each in together if each.parent is not None}
     for job_id, parent in parents.items():
         demands[job_id] = IS_THERE & _IS_OPEN
-        if not parent.is_final:  # otherwise its own parent is asked, too
+        if not parent.is_final:  # otherwise its own parent is checked, too
             demands[job_id] &= ~Job.status.is_in(*FINAL)
-        if job_id in awaiting and job_id not in watched:  # otherwise the version of the graph must be the same
+        if job_id in awaiting and job_id not in watched:  # otherwise the version of the graph is checked
             demands[job_id] &= Job.dependents == parent.dependents
     return demands
 
 
 def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int) -> None:
-    """The items of one job; of the jobs written with it, `dependents` wait for it and `children` are its children."""
+    """Add the items of one job; of those written with it, `dependents` wait for it and `children` are its children."""
     job, gates = each.job, each.gates
     tx.add(job.model_copy(update={"dependents": job.dependents + dependents}) if dependents else job)
     tx.add(JobStatus(job_id=job.job_id, status=job.status, updated_at=job.created_at, updated_by=job.created_by))
-    tx.add(each.place)
+    tx.add(each.entry)
     for edge in each.edges:
         tx.add(edge)
     if gates is not None:

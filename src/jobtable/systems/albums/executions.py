@@ -25,9 +25,8 @@ from jobtable.errors import (
     kind_and_text,
 )
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.leases import Lease, check_lease
+from jobtable.jobs.lifecycle.leases import Lease, await_workers, check_lease
 from jobtable.jobs.lifecycle.owners import submit_for
-from jobtable.jobs.lifecycle.stopping import await_workers
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.model import Update

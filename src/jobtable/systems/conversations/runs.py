@@ -23,7 +23,7 @@ from jobtable.errors import (
     missing,
 )
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.stopping import await_workers
+from jobtable.jobs.lifecycle.leases import await_workers
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits

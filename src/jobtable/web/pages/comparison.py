@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from jobtable.errors import missing
-from jobtable.jobs.read.listing import JobFilter, cursor_behind, list_jobs
+from jobtable.jobs.read.listing import JobFilter, cursor_after, list_jobs
 from jobtable.jobs.stored.entities import Job
 from jobtable.store import Store
 from jobtable.web.dependencies import TheStore
@@ -76,7 +76,7 @@ def _earlier(store: Store, job: Job) -> list[Job]:
     task = job.definition.task
     if task is None:
         return []
-    found = list_jobs(store, JobFilter(task=task), cursor=cursor_behind(job), limit=_MOST_LIKE).items
+    found = list_jobs(store, JobFilter(task=task), cursor=cursor_after(job), limit=_MOST_LIKE).items
     return ([each for each in found if each.name == job.name] or found)[:_MOST_EARLIER]
 
 

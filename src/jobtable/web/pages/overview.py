@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from jobtable.app import Services
 from jobtable.clock import wall_time
 from jobtable.jobs.read.group_progress import GroupProgress, read_group_progress
-from jobtable.jobs.read.serving import ServedQueues
+from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.stored.fields import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store

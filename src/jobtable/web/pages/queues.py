@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.clock import wall_time
 from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.read.serving import ServedQueues
+from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.store import Page, Store

@@ -9,7 +9,7 @@ from typing import Self
 
 from jobtable.errors import ConditionFailedError, ConflictError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.stopping import STOPPING_SECONDS, await_workers
+from jobtable.jobs.lifecycle.leases import STOPPING_SECONDS, await_workers
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 from jobtable.systems.journeys.archives.archive import ArchiveContents, Exported, write_archive

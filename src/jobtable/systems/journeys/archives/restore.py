@@ -16,7 +16,7 @@ from jobtable.errors import (
     NotFoundError,
 )
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.stopping import await_workers
+from jobtable.jobs.lifecycle.leases import await_workers
 from jobtable.jobs.lifecycle.transitions import ensure_queue
 from jobtable.jobs.stored.entities import Job, main
 from jobtable.model import Condition

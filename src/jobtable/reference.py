@@ -47,7 +47,7 @@ _WORDS: dict[type[wire.WireType], str] = {
 
 
 class EntityReference(TypedDict):
-    """What a program that reads the tables by itself has to know of one kind of item."""
+    """The keys and attributes of one kind of item, for programs that read the tables themselves."""
 
     system: str
     table: str

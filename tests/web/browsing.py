@@ -136,5 +136,5 @@ def check_without_scripts(browser: Browser, served: Served, *paths: str) -> None
         page.goto(path)
         assert page.locator("main a:visible").count() > 0, path
         assert page.locator("main button[type=button]:visible, main form[data-send]:visible").count() == 0, path
-        assert page.get_by_text("Scripts are switched off").is_visible(), path
+        assert page.get_by_text("JavaScript is off").is_visible(), path
     context.close()

@@ -268,7 +268,7 @@ def test_a_job_is_submitted_and_submitted_again_with_changes(watched: Watched, s
     page.get_by_label("Parameters").fill('{"seed": 12345678901234567890, "rate": 1.0}')
     page.get_by_text("More options", exact=True).click()
     page.get_by_label("Tags").fill("nightly, late\n\nbig")
-    page.get_by_label("First pause").fill("7")
+    page.get_by_label("First retry delay").fill("7")
     page.get_by_label("More configuration").fill('{"keep_checkpoints": 2}')
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url("**/jobs/*")
@@ -299,7 +299,7 @@ def test_what_is_wrong_with_a_new_job_is_told_beside_its_fields(watched: Watched
     page.get_by_label("Parameters").fill('{"rate": 1,}')
     page.get_by_role("button", name="Submit").click()
     task, priority, params = (page.locator(f'[data-field="{name}"]') for name in ("task", "priority", "params"))
-    task.get_by_text("Write module:function").wait_for()
+    task.get_by_text("Enter module:function").wait_for()
     assert page.evaluate("document.activeElement.name") == "task"
     assert "999" in priority.inner_text()
     assert "Invalid JSON:" in params.inner_text()
@@ -308,11 +308,11 @@ def test_what_is_wrong_with_a_new_job_is_told_beside_its_fields(watched: Watched
     page.get_by_label("Priority").fill("1")
     page.get_by_label("Parameters").fill("[1]")
     page.get_by_role("button", name="Submit").click()
-    params.get_by_text("Write an object").wait_for()
+    params.get_by_text("Enter an object").wait_for()
     page.get_by_label("Parameters").fill("{}")
     page.get_by_label("Queue").fill("..")
     page.get_by_role("button", name="Submit").click()
-    page.locator('[data-field="queue"]').get_by_text("cannot be part of an address").wait_for()
+    page.locator('[data-field="queue"]').get_by_text("cannot be used in a URL").wait_for()
     assert watched.complaints == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
     watched.complaints.clear()
 

@@ -254,7 +254,7 @@ def test_what_the_server_refuses_to_tell_is_asked_for_again(page: Page, served: 
     open_live(page, f"/jobs/{run.job_id}")
     page.route("**/jobs/**", lambda route: route.fulfill(status=503))
     run.tell("report", progress=12, message="nobody hears it")
-    lost = page.get_by_text("what you see may be old")
+    lost = page.get_by_text("may be out of date")
     lost.wait_for()
     page.unroute("**/jobs/**")
     page.get_by_text("nobody hears it").first.wait_for()
@@ -310,9 +310,9 @@ def test_who_looks_at_what_is_deleted_elsewhere_is_told(page: Page, served: Serv
     client.post("/api/v1/queues", json={"queue_name": "short-lived"})
     open_live(page, "/queues/short-lived")
     client.delete("/api/v1/queues/short-lived")
-    page.get_by_text("This was deleted").wait_for()
+    page.get_by_text("This no longer exists").wait_for()
     client.post("/api/v1/queues", json={"queue_name": "short-lived"})
-    page.get_by_text("This was deleted").wait_for(state="hidden")
+    page.get_by_text("This no longer exists").wait_for(state="hidden")
 
 
 def test_who_scrolls_up_is_not_dragged_back(watched: Watched, served: Served) -> None:

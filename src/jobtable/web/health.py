@@ -27,7 +27,7 @@ from jobtable.web.guard import ANYONE, READ, PageRoute, allow
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _MOST_SERIES = 1000
-_IN_SYSTEM = re.compile(r"jobtable\.systems\.(\w+)\.web\.(?:\w+_)?(api|pages)")
+_IN_SYSTEM = re.compile(r"jobtable\.systems\.(\w+)\.(.*)")
 _SPAN = timedelta(minutes=1)
 _MOST_ENDS = 500
 """For each status; if more jobs end within the span, the rate covers a shorter time."""
@@ -184,5 +184,6 @@ def _route_name(scope: Scope) -> str:
     if route is None:
         return "none"
     module = route.endpoint.__module__.removeprefix("jobtable.web.")
-    of_system = _IN_SYSTEM.fullmatch(module)
-    return f"{'.'.join(reversed(of_system.groups())) if of_system else module}.{route.name}"
+    if found := _IN_SYSTEM.fullmatch(module):
+        module = f"{'pages' if found[2].endswith('pages') else 'api'}.{found[1]}"
+    return f"{module}.{route.name}"

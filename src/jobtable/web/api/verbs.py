@@ -29,6 +29,7 @@ def add_verbs(router: APIRouter, service: Any, parameters: Mapping[str, Any], *r
     for name, operation, verb in routes:
         method, path = operation.split()
         endpoint, answer = _endpoint(verb)
+        endpoint.__module__ = verb.__module__  # metrics name the route after it
         endpoint.__signature__ = _signature(verb, service, parameters)  # type: ignore[attr-defined]
         router.add_api_route(
             path,

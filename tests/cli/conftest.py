@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 from jobtable import connect
 from jobtable.app import open_jobs
 from jobtable.cli.main import app
-from jobtable.jobs.worker.conclusions import WorkerReport
+from jobtable.jobs.worker.holding import WorkerReport
 from jobtable.jobs.worker.worker import Worker
 
 CTRL_C = b"\x03"

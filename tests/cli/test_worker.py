@@ -116,7 +116,7 @@ def test_a_worker_that_is_stopped_says_what_it_waits_for(shell: Shell) -> None:
     worker.send_signal(signal.SIGINT)
     _, said = worker.communicate(timeout=240)
     assert worker.returncode == 0
-    assert "stopping: running jobs have 45 s to end, then they are given back; a second signal" in said
+    assert "stopping: running jobs have 45 s to end before they are released; send a second signal" in said
 
 
 def test_ctrl_c_ends_a_follower_at_once_and_quietly(shell: Shell) -> None:

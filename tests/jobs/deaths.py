@@ -19,7 +19,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.fields import Status
-from jobtable.jobs.worker.runner import StopFlag, run_task
+from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 

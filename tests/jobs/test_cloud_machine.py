@@ -14,8 +14,8 @@ from tests.jobs.test_engine_machine import JobsMachine
 from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
-from jobtable.jobs.worker.patience import is_passing
 from jobtable.store import Backoff, Store
+from jobtable.store.retries import is_passing
 from jobtable.testing import Faults, FaultyBackend
 
 FAULTS = Faults(throttled=0.05, unavailable=0.03, conflict=0.1, unprocessed=0.1, lost_response=0.1, index_lag=0.5)

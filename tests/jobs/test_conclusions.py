@@ -9,8 +9,7 @@ from jobtable.errors import BackendUnavailable, Throttled
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob
-from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
-from jobtable.jobs.worker.heartbeats import Heartbeats
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, WorkerReport
 from jobtable.store import Backoff, Request, Response, Store
 from jobtable.testing import FakeClock
 

@@ -31,9 +31,8 @@ from jobtable.errors import (
 )
 from jobtable.jobs.report.checkpoints import Checkpoint
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.report.log_lines import LONGEST_MESSAGE_BYTES
-from jobtable.jobs.report.logging_handler import JobLogHandler
-from jobtable.jobs.report.reports import stored_number
+from jobtable.jobs.report.log_lines import LONGEST_MESSAGE_BYTES, JobLogHandler
+from jobtable.jobs.report.recording import stored_number
 from jobtable.jobs.stored.entities import Job, JobMetric, JobStatus
 from jobtable.jobs.stored.fields import LogLevel
 from jobtable.jobs.stored.locations import JobObjects
@@ -199,7 +198,7 @@ def test_a_failed_flush_keeps_the_lines_and_close_says_what_is_left(away: tuple[
     backend.is_away = True
     with pytest.raises(BackendUnavailable):
         context.flush()
-    with pytest.raises(IncompleteBatchError, match=r"150 log lines and metrics could not be .*is away"):
+    with pytest.raises(IncompleteBatchError, match=r"could not store 150 log lines and metrics .*is away"):
         context.close()
     backend.is_away = False
     context.close()
@@ -300,20 +299,20 @@ def test_what_is_no_metric_is_refused_at_once_and_spoils_nothing(told: dict[str,
     assert len(metrics(run)) == 1
 
 
-def test_the_objective_of_a_sweep_s_child_stands_under_the_sweep_too(each_store: Store) -> None:
-    sweep = {"sweep_id": "sweep-1", "objective": "val_loss"}
-    run = run_on(each_store, config={"sweep": sweep, "metrics_ttl_seconds": 60, "logs_ttl_seconds": 30})
-    run.jobs.open_group(NewJob(name="sweep", job_id="sweep-1"))
+def test_a_metric_that_is_rolled_up_stands_under_the_other_job_too(each_store: Store) -> None:
+    rule = {"job_id": "group-1", "metrics": ["val_loss"]}
+    run = run_on(each_store, config={"roll_up": rule, "metrics_ttl_seconds": 60, "logs_ttl_seconds": 30})
+    run.jobs.open_group(NewJob(name="group", job_id="group-1"))
     with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
         context.metric("val_loss", 0.5, epoch=1)
         context.metric("val_loss", 0.25, epoch=2)
         context.metric("train_loss", 0.125)
         context.log("x")
-    assert [(each.value, each.child_job_id) for each in metrics(run, "sweep-1")] == [
+    assert [(each.value, each.child_job_id) for each in metrics(run, "group-1")] == [
         (0.5, run.job_id),
         (0.25, run.job_id),
     ]
-    best = run.jobs.queries.find_best_metric("sweep-1", "val_loss")
+    best = run.jobs.queries.find_best_metric("group-1", "val_loss")
     assert best is not None
     assert (best.value, best.child_job_id, best.time_to_live) == (0.25, run.job_id, None)
     now = math.ceil(run.clock.seconds())
@@ -406,7 +405,7 @@ def test_a_damaged_checkpoint_is_noticed(tmp_path: Path) -> None:
     saved = context.resume()
     assert saved is not None
     for read in (saved.read, lambda: saved.save_to(tmp_path / "x")):
-        with pytest.raises(ObjectStoreError, match=r"is not what was saved .*resume from another one"):
+        with pytest.raises(ObjectStoreError, match=r"is damaged .*resume from another one"):
             read()
     assert list(tmp_path.iterdir()) == []
 
@@ -457,7 +456,7 @@ def test_how_many_checkpoints_are_kept_stands_in_the_definition() -> None:
     for step in range(3):
         context.checkpoint(b"x", step=step)
     assert [each.step for each in run.jobs.queries.list_checkpoints(run.job_id)] == [2]
-    with pytest.raises(ValueRefusedError, match="the last 0 cannot be kept"):
+    with pytest.raises(ValueRefusedError, match="keep_last must be at least 1, not 0"):
         context.checkpoint(b"x", keep_last=0)
 
 

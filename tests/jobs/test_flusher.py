@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from jobtable.jobs.report.flusher import Flusher
+from jobtable.jobs.report.buffer import Flusher
 
 
 def test_a_failing_flush_is_tried_again_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -25,8 +25,8 @@ def test_a_failing_flush_is_tried_again_and_told_of_once(caplog: pytest.LogCaptu
         turn.acquire()
     flusher.close()
     assert [record.getMessage() for record in caplog.records] == [
-        "the log of job 1 cannot be stored now, and is kept: away",
-        "the log of job 1 cannot be stored now, and is kept: away again",
+        "could not store the log of job 1; will retry: away",
+        "could not store the log of job 1; will retry: away again",
     ]
 
 

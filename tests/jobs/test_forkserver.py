@@ -16,7 +16,7 @@ import pytest
 
 from jobtable.errors import TaskError
 from jobtable.jobs.worker.forkserver import _START, ForkServer, ServerLostError
-from jobtable.jobs.worker.memory_limit import group_memory_bytes
+from jobtable.jobs.worker.processes import group_memory_bytes
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.stored.entities import Instance, main
 from jobtable.jobs.stored.fields import Health, InstanceStatus
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.jobs.worker.heartbeats import MOST_AT_ONCE, Heartbeats, Wish
+from jobtable.jobs.worker.holding import MOST_AT_ONCE, Heartbeats, Wish
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
@@ -148,7 +148,7 @@ def test_a_store_that_stays_away_is_told_once_a_minute(
     heartbeats.start()
     assert has_failed_often.wait(60)
     heartbeats.close()
-    told = "this worker could not renew its leases or look after them: InternalServerError: switched off"
+    told = "could not renew the leases of this worker; will retry: InternalServerError: switched off"
     assert [record.getMessage() for record in caplog.records] == [told] * 3
 
 

@@ -15,7 +15,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.entities import Instance, Job
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.worker.upkeep import Upkeep
+from jobtable.jobs.worker.worker import Upkeep
 from jobtable.store import Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend
 

@@ -22,14 +22,12 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.fields import FINAL, InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.tasks import task
-from jobtable.jobs.worker import patience
-from jobtable.jobs.worker.conclusions import Conclusions
-from jobtable.jobs.worker.heartbeats import Heartbeats
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats
 from jobtable.jobs.worker.inline import InlineSlots
 from jobtable.jobs.worker.process_slots import ProcessSlots
 from jobtable.jobs.worker.worker import Worker
 from jobtable.objects.memory import MemoryObjectStore
-from jobtable.store import Store
+from jobtable.store import Store, retries
 from jobtable.store.backend import Request, Response
 from jobtable.store.retries import Backoff
 from jobtable.testing import Faults, FaultyBackend
@@ -170,7 +168,7 @@ class WithoutLogs(EmbeddedBackend):
 def test_a_job_has_ended_whose_last_lines_cannot_be_stored(
     jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(retries, "_PATIENCE_SECONDS", 0.5)
     notes, small = jobs.submit_many([new("note", text="told"), new("add", a=1, b=2)])
 
     def open_without_logs() -> Jobs:
@@ -181,7 +179,7 @@ def test_a_job_has_ended_whose_last_lines_cannot_be_stored(
     assert report.completed == 2
     ended = jobs.queries.get_job(notes.job_id)
     assert (ended.status, ended.result) == (Status.COMPLETED, "told")
-    assert "1 log lines and metrics could not be stored" in (ended.message or "")
+    assert "could not store 1 log lines and metrics" in (ended.message or "")
     assert jobs.queries.get_job(small.job_id).result == 3
 
 

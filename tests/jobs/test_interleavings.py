@@ -17,8 +17,7 @@ from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
-from jobtable.jobs.worker.heartbeats import Heartbeats, Held
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, WorkerReport
 from jobtable.store import Store
 
 FAILED = Outcome.failed("boom")

@@ -20,9 +20,8 @@ from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.submit.preparation import MOST_JOB_BYTES
 from jobtable.jobs.tasks import FailTask, StopTask, task
-from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
-from jobtable.jobs.worker.heartbeats import Heartbeats, Held
-from jobtable.jobs.worker.runner import StopFlag, run_task
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, WorkerReport
+from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
 from jobtable.store.sizes import item_size

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtable.jobs.report.lines import OWN_LINE, Line, LineSplitter
+from jobtable.jobs.report.log_lines import OWN_LINE, Line, LineSplitter
 
 pieces = st.lists(
     st.sampled_from([b"\n", b"\r", b"\r\n", b"", b"10%", "größer".encode(), b"\xff\xfe", b"a" * 9, OWN_LINE])

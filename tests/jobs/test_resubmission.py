@@ -63,7 +63,7 @@ def test_everything_that_says_what_to_do_is_copied_and_nothing_that_ties_the_job
     [
         ({}, "it is a group"),
         ({"retry": 3}, "the retry of its job_config cannot be 3"),
-        ({"task": "jobtable.systems.sweeps.running:run_trial"}, "part of something larger"),
+        ({"task": "m:f", "owner": {"system": "evals", "id": "e1"}}, "part of something larger"),
     ],
 )
 def test_what_does_nothing_by_itself_is_not_copied(config: dict[str, object], said: str) -> None:

@@ -17,10 +17,8 @@ from tests.jobs.runs import AwayBackend, Run, run_in_memory, run_on
 
 from jobtable.errors import IncompleteBatchError, JobtableError
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.report.lines import OWN_LINE
-from jobtable.jobs.report.log_lines import LONGEST_MESSAGE_BYTES
-from jobtable.jobs.report.output import OutputCapture
-from jobtable.jobs.report.sent_lines import Flushed, LineSender
+from jobtable.jobs.report.log_lines import LONGEST_MESSAGE_BYTES, OWN_LINE
+from jobtable.jobs.report.output import Flushed, LineSender, OutputCapture
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
 

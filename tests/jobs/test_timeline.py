@@ -12,7 +12,7 @@ from tests.jobs.runs import make_job
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, ConflictError
-from jobtable.jobs.report.timeline import Timeline, times_from
+from jobtable.jobs.report.buffer import Timeline, times_from
 from jobtable.jobs.stored.entities import JobLog, JobTimeline
 from jobtable.store import Backoff, Store
 from jobtable.store.backend import Backend, Request, Response

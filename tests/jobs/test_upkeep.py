@@ -13,7 +13,7 @@ from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.entities import JobGates
 from jobtable.jobs.stored.fields import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
-from jobtable.jobs.worker.upkeep import Upkeep
+from jobtable.jobs.worker.worker import Upkeep
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
 

@@ -33,11 +33,12 @@ from jobtable.jobs.report import log_text
 from jobtable.jobs.stored.entities import Job, main
 from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, RetryPolicy
-from jobtable.jobs.worker import patience, process_slots, processes, worker
+from jobtable.jobs.worker import process_slots, processes, worker
 from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import ObjectInfo, Source
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.remote.work import open_work
+from jobtable.store import retries
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -281,7 +282,7 @@ def open_away(folder: Path) -> Jobs:
 def test_output_is_stored_when_object_storage_is_back_or_the_job_says_that_it_is_not(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, times: float, seconds: float, problem: str | None, text: bytes
 ) -> None:
-    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", seconds)
+    monkeypatch.setattr(retries, "_PATIENCE_SECONDS", seconds)
     monkeypatch.setattr(AwayObjects, "times", times)
     job_id = bench.submit("say", {"text": "hello"})
     Worker(partial(open_away, bench.folder), ["default"], until_empty=True).run()
@@ -366,7 +367,7 @@ def test_who_waits_for_its_end_is_told_why_it_takes_long(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "jobtable.worker")
-    monkeypatch.setattr(Registration, "stop", lambda _: bench.wait_for(lambda: "one more signal" in caplog.text))
+    monkeypatch.setattr(Registration, "stop", lambda _: bench.wait_for(lambda: "another signal" in caplog.text))
     Worker(bench.opener, ["default"], until_empty=True).run()
 
 
@@ -460,9 +461,9 @@ def test_processes_of_jobs_load_what_their_store_needs_and_not_all_that_a_progra
 
 
 def test_queues_and_modules_are_lists_and_jobs_are_opened_by_the_worker(bench: Bench) -> None:
-    with pytest.raises(ValueRefusedError, match=r"queues is a list of names: write \['default'\]"):
+    with pytest.raises(ValueRefusedError, match=r"queues must be a list of names: write \['default'\]"):
         Worker(bench.opener, "default")
-    with pytest.raises(ValueRefusedError, match=r"preload is a list of names: write \['json'\]"):
+    with pytest.raises(ValueRefusedError, match=r"preload must be a list of names: write \['json'\]"):
         Worker(bench.opener, ["default"], preload="json")
     opened: Any = bench.jobs
     with pytest.raises(TypeError, match=r"give what opens it, functools\.partial\(open_jobs, URL\)"):
@@ -486,7 +487,7 @@ class Refused:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ = state
-        patience._PATIENCE_SECONDS = 0.5  # in the process of a job alone: only there it comes out of a pickle
+        retries._PATIENCE_SECONDS = 0.5  # in the process of a job alone: only there it comes out of a pickle
 
     def __call__(self) -> Jobs:
         if os.getpid() != self._worker and self._is_refused():
@@ -550,5 +551,5 @@ def test_a_worker_on_dynamodb(dynamodb_local_url: str, tmp_path: Path, monkeypat
 
 
 def test_a_worker_without_a_queue_is_refused(bench: Bench) -> None:
-    with pytest.raises(ValueRefusedError, match="a worker needs a queue"):
+    with pytest.raises(ValueRefusedError, match="a worker needs at least one queue"):
         Worker(bench.opener, [])

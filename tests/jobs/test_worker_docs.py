@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jobtable.jobs.worker.conclusions import WorkerReport
-from jobtable.jobs.worker.inline import BATCH_SIZE
-from jobtable.jobs.worker.runner import MOST_RESULT_BYTES
+from jobtable.jobs.worker.holding import WorkerReport
+from jobtable.jobs.worker.inline import BATCH_SIZE, MOST_RESULT_BYTES
 from jobtable.jobs.worker.worker import Worker
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "workers.md").read_text()

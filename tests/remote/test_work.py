@@ -125,7 +125,7 @@ class TestRun:
         assert best.save_to(tmp_path / "copy").read_bytes() == file.read_bytes()
         assert len(objects_of(served, lease.job.job_id)) == 3
         served.services.objects.put(best.record.s3_key, b"altered")
-        with pytest.raises(ObjectStoreError, match="is not what was saved"):
+        with pytest.raises(ObjectStoreError, match="is damaged"):
             best.read()
         served.services.objects.delete(best.record.s3_key)
         with pytest.raises(ObjectNotFoundError, match="there is no object"):
@@ -160,12 +160,12 @@ class TestRun:
         assert (record.line_count, record.size_bytes) == (300_001, 1_500_005)
         assert objects_of(served, lease.job.job_id) == [record.s3_key]
 
-    def test_the_reports_of_a_trial_stand_under_its_sweep(self, served: Served, work: ServerWork) -> None:
-        served.services.engine.open_group(NewJob(name="sweep", job_id="far-sweep"))
-        lease = claimed(served, work, config={"sweep": {"sweep_id": "far-sweep", "objective": "loss"}})
+    def test_reports_are_rolled_up_by_the_server(self, served: Served, work: ServerWork) -> None:
+        served.services.engine.open_group(NewJob(name="group", job_id="far-group"))
+        lease = claimed(served, work, config={"roll_up": {"job_id": "far-group", "metrics": ["loss"]}})
         with JobContext(work, lease) as context:
             context.metric("loss", 0.5)
-        (copy,) = served.services.store.query(JobMetric.key(job_id="far-sweep", metric_name="loss"))
+        (copy,) = served.services.store.query(JobMetric.key(job_id="far-group", metric_name="loss"))
         assert copy.child_job_id == lease.job.job_id
 
 

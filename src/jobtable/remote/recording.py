@@ -16,11 +16,10 @@ from jobtable.clock import Clock
 from jobtable.errors import LeaseLostError, ObjectNotFoundError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.artifacts import Artifacts
-from jobtable.jobs.report.buffer import RecordBuffer
+from jobtable.jobs.report.buffer import RecordBuffer, Timed
 from jobtable.jobs.report.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.report.log_text import RunText
 from jobtable.jobs.report.recording import Recording
-from jobtable.jobs.report.timeline import Timed
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
 from jobtable.objects import ObjectStore, Source, key_parts
 from jobtable.objects.store import CHUNK_SIZE, Readable

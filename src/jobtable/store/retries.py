@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
@@ -11,11 +12,18 @@ from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import (
     ConditionFailedError,
     ConflictError,
+    JobtableError,
     RequestError,
+    StorageError,
     Throttled,
     TransactionConflict,
     TransactionFailedError,
 )
+
+_LOG = logging.getLogger("jobtable.worker")
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 5.0
+_PATIENCE_SECONDS = 60.0
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -112,3 +120,32 @@ def _reason_to_retry(error: ConditionFailedError | TransactionFailedError | TryA
         return error.reason
     failures = error.failures if isinstance(error, TransactionFailedError) else ()
     return None if any(failure.code in _PERMANENT for failure in failures) else "it kept changing"
+
+
+def is_passing(error: JobtableError) -> bool:
+    """Return whether the same call may succeed later: throttled, unavailable, locked, disk full, or contended."""
+    return error.retryable or isinstance(error, StorageError) or type(error) is ConflictError
+
+
+def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callable[[], bool]) -> T:
+    """Call until it succeeds; log passing errors, and retry for as long as `goes_on` returns true."""
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return call()
+        except JobtableError as error:
+            if not (is_passing(error) and goes_on()):
+                raise
+            _LOG.warning("could not %s; will retry in %.1f s: %s", what, pause, error)
+        clock.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def insist(call: Callable[[], T], what: str, clock: Clock, *, goes_on: Callable[[], bool] = lambda: True) -> T:
+    """Retry a call to a store, object storage or a server for up to a minute, while `goes_on` returns true.
+
+    `what` is what the call does, as in "could not ...". A checkpoint whose answer was lost is saved twice; everything
+    else replaces what the first call wrote.
+    """
+    until = clock.monotonic() + _PATIENCE_SECONDS
+    return patiently(call, what, clock=clock, goes_on=lambda: goes_on() and clock.monotonic() < until)

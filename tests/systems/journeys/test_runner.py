@@ -23,7 +23,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.fields import Status
-from jobtable.jobs.worker.runner import StopFlag, run_task
+from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.objects import ObjectStore, sweep
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import Journey, LogEntry, StageDefinition, journeys

@@ -12,7 +12,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.worker.runner import StopFlag, run_task
+from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.objects import ObjectStore
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store

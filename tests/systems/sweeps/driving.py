@@ -13,7 +13,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.worker.runner import Report, StopFlag, run_task
+from jobtable.jobs.worker.inline import Report, StopFlag, run_task
 from jobtable.store import Store
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep

@@ -16,7 +16,7 @@ from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.endings import Endings
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
 from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.report.reports import find_roll_up
+from jobtable.jobs.report.recording import find_roll_up
 from jobtable.jobs.stored.entities import Job, JobGates, QueueJob
 from jobtable.jobs.stored.fields import Status, rank_of
 from jobtable.model import unchanged

@@ -60,7 +60,8 @@ class Claims(EngineCore):
             if not claimed:
                 raise
             # The next claim raises it again. These jobs are claimed; unless they run, they would count as lost.
-        self._starts.notify([lease.job for lease in claimed])
+        if any(lease.job.dependents for lease in claimed):
+            self._starts.notify([lease.job for lease in claimed])
         return claimed
 
     def _claim_some(
@@ -108,7 +109,7 @@ class Claims(EngineCore):
     def _choose(self, queue: str, wanted: int, passed_over: set[str]) -> list[QueueJob]:
         """Return the next jobs of a queue; if claimers contend, a share of them picked at random."""
         crowd = round(self._crowds.get(queue, 1.0))
-        shown = self.queries.list_ready(queue, limit=wanted * crowd + len(passed_over))
+        shown = self.store.query(QueueJob.ready(queue_name=queue), limit=wanted * crowd + len(passed_over))
         entries = [entry for entry in shown if entry.job_id not in passed_over]
         share = max(1, min(wanted, -(-len(entries) // crowd)))
         first = self._random.randrange(0, max(1, len(entries)), share)

@@ -9,7 +9,7 @@ from jobtable.errors import ConflictError, ErrorReason, JobStateError, Transacti
 from jobtable.jobs.core import EngineCore
 from jobtable.jobs.lifecycle.owners import command_to_delete
 from jobtable.jobs.lifecycle.transitions import length_of
-from jobtable.jobs.report.reports import find_roll_up
+from jobtable.jobs.report.recording import find_roll_up
 from jobtable.jobs.stored.entities import Job, JobChild, JobMetric, main
 from jobtable.jobs.stored.locations import job_prefix
 from jobtable.model import Entity, unchanged

@@ -9,8 +9,8 @@ from jobtable.errors import JobtableError
 from jobtable.jobs.lifecycle.endings import Endings
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
-from jobtable.jobs.worker.patience import is_passing
 from jobtable.store import Store
+from jobtable.store.retries import is_passing
 
 _LOG = logging.getLogger("jobtable.worker")
 

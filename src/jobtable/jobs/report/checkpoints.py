@@ -14,13 +14,13 @@ from jobtable.clock import Clock
 from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
 from jobtable.files import whole_file
 from jobtable.jobs.lifecycle.leases import Lease, check_lease, lost_if_refused
-from jobtable.jobs.report.timeline import Timeline
+from jobtable.jobs.report.buffer import Timeline
 from jobtable.jobs.stored.entities import JobCheckpoint
 from jobtable.jobs.stored.locations import checkpoint_key, discard
-from jobtable.jobs.worker.patience import insist
 from jobtable.objects import ObjectStore, Source
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.store import Store, Transaction
+from jobtable.store.retries import insist
 
 T = TypeVar("T")
 
@@ -72,13 +72,13 @@ class Checkpoint:
         return path
 
     def _insist(self, call: Callable[[], T]) -> T:
-        return insist(call, f"the checkpoint {self.record.s3_key}", self.clock)
+        return insist(call, f"read checkpoint {self.record.s3_key}", self.clock)
 
     def _check(self, sha256: str) -> None:
         if self.record.sha256 is not None and sha256 != self.record.sha256:
             raise ObjectStoreError(
-                f"the checkpoint {self.record.s3_key} of job {self.record.job_id} is not what was saved (SHA-256 "
-                f"{sha256}, not {self.record.sha256}): resume from another one"
+                f"checkpoint {self.record.s3_key} of job {self.record.job_id} is damaged (SHA-256 {sha256}, not "
+                f"{self.record.sha256}); resume from another one"
             )
 
 
@@ -154,7 +154,7 @@ class Checkpoints:
     def keep_last(self, lease: Lease, count: int) -> int:
         """Remove all but the last `count` and the best: records first, then objects. Gives how many were removed."""
         if count < 1:
-            raise ValueRefusedError(f"job {self._job_id}: of the checkpoints the last {count} cannot be kept; keep 1")
+            raise ValueRefusedError(f"job {self._job_id}: keep_last must be at least 1, not {count}")
         newest_first = list(self._store.query(JobCheckpoint.key(job_id=self._job_id), newest_first=True))
         removed = [record for record in newest_first[count:] if not record.is_best]
         for start in range(0, len(removed), _MOST_REMOVED_TOGETHER):

@@ -7,18 +7,26 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.jobs.report.checkpoints import Checkpoint, SavedState
-from jobtable.jobs.report.flusher import Flusher
+from jobtable.jobs.report.artifacts import Artifacts
+from jobtable.jobs.report.buffer import Flusher, Timed
+from jobtable.jobs.report.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.report.log_lines import LONGEST_PROGRESS_BYTES, clean, cut, log_line
-from jobtable.jobs.report.reports import ReportRules, expiry_of, number, refuse_unstorable, stored_number, whole_number
-from jobtable.jobs.report.sent_lines import LineSender
-from jobtable.jobs.report.timeline import Timed
+from jobtable.jobs.report.output import LineSender
+from jobtable.jobs.report.recording import (
+    ReportRules,
+    expiry_of,
+    number,
+    refuse_unstorable,
+    stored_number,
+    whole_number,
+)
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.submit.definition import Definition
 
@@ -68,8 +76,6 @@ class JobContext:
         self._flush_seconds = flush_seconds
         self._sender = sender
         self._rules = ReportRules.of(lease.job)
-        self._checkpoints = jobs.recording.checkpoints(lease)
-        self._artifacts = jobs.recording.artifacts(lease)
         self._begin()
 
     @property
@@ -92,6 +98,14 @@ class JobContext:
         self._is_closed = False
         self._progress: tuple[float, str | None] | None = None
         self._lost: LeaseLostError | None = None
+
+    @cached_property
+    def _checkpoints(self) -> Checkpoints:
+        return self.work.recording.checkpoints(self._lease)
+
+    @cached_property
+    def _artifacts(self) -> Artifacts:
+        return self.work.recording.artifacts(self._lease)
 
     @property
     def lease(self) -> Lease:
@@ -153,7 +167,7 @@ class JobContext:
         """
         told = number("progress", percent)
         if math.isnan(told):
-            raise ValueRefusedError(f"job {self.job_id}: the progress is {told}; it is a number from 0 to 100")
+            raise ValueRefusedError(f"job {self.job_id}: progress must be a number from 0 to 100, not {told}")
         self._own_process()
         if self._lost is not None:
             raise self._lost
@@ -223,7 +237,7 @@ class JobContext:
         values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
         for name in (name for name, value in values.items() if value is None):
             self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
-        self.work.recording.insist(self.flush, "what was told before a checkpoint")
+        self.work.recording.insist(self.flush, "store the log before a checkpoint")
         state = SavedState(
             step=whole_number("step", step) or 0,
             epoch=whole_number("epoch", epoch) or 0,
@@ -237,20 +251,20 @@ class JobContext:
         now = self.work.clock.now()
         with self._noticing_loss():
             return self.work.recording.insist(
-                lambda: self._checkpoints.add(self._lease, saved, state, now, keep_last=kept), "a checkpoint"
+                lambda: self._checkpoints.add(self._lease, saved, state, now, keep_last=kept), "save a checkpoint"
             )
 
     def resume(self, *, best: bool = False) -> Checkpoint | None:
         """The last checkpoint of the job, from whichever attempt, or the best one; None where there is none."""
         find = self._checkpoints.find_best if best else self._checkpoints.find_latest
-        return self.work.recording.insist(find, "a checkpoint")
+        return self.work.recording.insist(find, "read the checkpoints")
 
     def artifact(self, name: str, source: Path | str | bytes) -> JobArtifact:
         """Keep a file, or bytes, under a name, in place of what had it. LeaseLostError as for checkpoints."""
         kept = Path(source) if isinstance(source, str) else source
         with self._noticing_loss():
             return self.work.recording.insist(
-                lambda: self._artifacts.put(self._lease, name, kept, self.work.clock), f"artifact {name}"
+                lambda: self._artifacts.put(self._lease, name, kept, self.work.clock), f"store artifact {name}"
             )
 
     # --- the run ----------------------------------------------------------------------------------------------------
@@ -283,7 +297,7 @@ class JobContext:
         self._is_closed = True
         if self._flusher is not None:
             self._flusher.close()
-        self.work.recording.insist(self._close_records, "what was told last")
+        self.work.recording.insist(self._close_records, "store the last lines and metrics")
 
     def _close_records(self) -> None:
         if self._sender is not None:

@@ -1,21 +1,163 @@
-"""What is recorded of a run beside its status: lines and metrics, the full output, checkpoints, artifacts."""
+"""What is recorded of a run beside its status, and by which rules."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from operator import index
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
 from jobtable.clock import Clock
+from jobtable.errors import ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.buffer import RecordBuffer
 from jobtable.jobs.report.checkpoints import Checkpoints
 from jobtable.jobs.report.log_text import LogText, RunText, TextSpool
-from jobtable.jobs.worker.patience import insist
+from jobtable.jobs.stored.entities import Job, JobMetric
+from jobtable.jobs.submit.definition import RollUp, refusing
 from jobtable.objects import ObjectStore
-from jobtable.store import Store
+from jobtable.store import Store, requests
+from jobtable.store.retries import insist
+from jobtable.system import declared
 
 T = TypeVar("T")
+
+_LARGEST = 9.99e125
+_SMALLEST = 1e-130
+_LARGEST_STEP = 10**38
+
+
+@dataclass(frozen=True)
+class ReportRules:
+    """What a job's definition says about its reports."""
+
+    roll_up: RollUp | None = None
+    metrics_ttl_seconds: float | None = None
+    """How long the job's own metrics are kept."""
+    logs_ttl_seconds: float | None = None
+    """How long log lines are kept."""
+    keep_checkpoints: int | None = None
+    """How many of the last checkpoints are kept, beside the best."""
+
+    def copies(self, metric: JobMetric, now_seconds: float) -> list[JobMetric]:
+        """Return the copy of a reported value that the roll-up rule asks for, if it does."""
+        rule = self.roll_up
+        if rule is None or metric.metric_name not in rule.metrics:
+            return []
+        expiry = expiry_of(rule.ttl_seconds, now_seconds)
+        return [metric.replace(job_id=rule.job_id, child_job_id=metric.job_id, time_to_live=expiry)]
+
+    @staticmethod
+    def of(job: Job) -> ReportRules:
+        """The rules in `job_config`."""
+        config = _config_of(job)
+        return ReportRules(
+            roll_up_of(job),
+            _seconds(job, config, "metrics_ttl_seconds"),
+            _seconds(job, config, "logs_ttl_seconds"),
+            _count(job, config, "keep_checkpoints"),
+        )
+
+
+def roll_up_of(job: Job) -> RollUp | None:
+    """Return the rule that a job carries, or that its system has for it; ValueRefusedError if it is malformed."""
+    config = _config_of(job)
+    with refusing(f"the roll-up rule of job {job.job_id}"):
+        if "roll_up" in config:
+            return RollUp.model_validate(config["roll_up"])
+        for system, paths in declared("roll_ups"):
+            for member in paths.keys() & config.keys():
+                rule: RollUp | None = system.load(paths[member])(config[member])
+                if rule is not None:
+                    return rule
+    return None
+
+
+def find_roll_up(job: Job) -> RollUp | None:
+    """Return the rule of a job; None if it has none, or a malformed one, with which its run fails."""
+    with suppress(ValueRefusedError):
+        return roll_up_of(job)
+    return None
+
+
+def _config_of(job: Job) -> dict[str, Any]:
+    return job.job_config if isinstance(job.job_config, dict) else {}
+
+
+def final_metrics(job: Job, result: Any, now: datetime) -> list[JobMetric]:
+    """Return the metrics that a COMPLETED job's result becomes, under itself and under the job of its roll-up rule."""
+    rule = find_roll_up(job)
+    if rule is None or not isinstance(result, dict):
+        return []
+    found = []
+    for member, name in rule.results.items():
+        value = result.get(member)
+        if isinstance(value, int | float) and (stored := stored_number(value)) is not None:
+            own = JobMetric(job_id=job.job_id, metric_name=name, timestamp=rule.recorded_at or now, value=stored)
+            found += [own, own.model_copy(update={"job_id": rule.job_id, "child_job_id": job.job_id})]
+    return found
+
+
+def expiry_of(seconds: float | None, now_seconds: float) -> int | None:
+    """Return when something that is kept for so long expires, in seconds of the epoch."""
+    return None if seconds is None else math.ceil(now_seconds + seconds)
+
+
+def number(name: str, value: SupportsFloat) -> float:
+    """The value of a metric, or ValueRefusedError for what is no number. Numbers of numpy and torch are numbers."""
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueRefusedError(f"the metric {name} is {value!r:.100}, which is no number") from error
+
+
+def stored_number(value: float) -> float | None:
+    """The number that stands for a value in the table; None for what no number there can stand for.
+
+    DynamoDB has no NaN, no infinity, and nothing from 1e126 on; what is nearer to zero than 1e-130 becomes zero.
+    """
+    if not math.isfinite(value) or abs(value) > _LARGEST:
+        return None
+    return value if abs(value) >= _SMALLEST else 0.0
+
+
+def whole_number(name: str, value: SupportsIndex | None) -> int | None:
+    """A step or an epoch, or ValueRefusedError for what is no whole number."""
+    try:
+        whole = None if value is None else index(value)
+    except TypeError as error:
+        raise ValueRefusedError(f"the {name} is {value!r:.100}, which is no whole number") from error
+    if whole is not None and abs(whole) >= _LARGEST_STEP:
+        raise ValueRefusedError(f"the {name} is {str(whole)[:50]}..., and an item holds at most 38 digits")
+    return whole
+
+
+def refuse_unstorable(metric: JobMetric) -> None:
+    """Raise ValueRefusedError now, where the task can see it, for what the store would refuse later.
+
+    Only the name and the unit of a metric can be such; its numbers are storable already.
+    """
+    requests.put(metric, None)
+
+
+def _seconds(job: Job, config: dict[str, Any], name: str) -> float | None:
+    given = config.get(name)
+    if given is None:
+        return None
+    if isinstance(given, int | float) and not isinstance(given, bool) and given > 0:
+        return float(given)
+    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config is {given!r}; it is a number of seconds over 0")
+
+
+def _count(job: Job, config: dict[str, Any], name: str) -> int | None:
+    given = config.get(name)
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
+        return given
+    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config is {given!r}; it is a whole number over 0")
 
 
 class Recording:

@@ -1,28 +1,159 @@
-"""The slots of a worker that runs small, fast jobs in its own process, in batches."""
+"""Running a task in this process, and the slots of a worker that does so with small, fast jobs, in batches."""
 
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from jobtable.errors import JobtableError, TaskError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from jobtable.errors import JobtableError, TaskError, kind_and_text
 from jobtable.jobs import tasks
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import headline_and_trace
 from jobtable.jobs.submit.definition import Definition
 from jobtable.jobs.verbs import WorkVerbs
-from jobtable.jobs.worker.conclusions import Conclusions
-from jobtable.jobs.worker.heartbeats import Heartbeats, Held, Wish
-from jobtable.jobs.worker.process_slots import ProcessSlots
-from jobtable.jobs.worker.runner import StopFlag, run_task
-from jobtable.jobs.worker.slot_threads import SlotThreads
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, SlotThreads, Wish
 
+if TYPE_CHECKING:
+    from jobtable.jobs.worker.process_slots import ProcessSlots
+
+MOST_RESULT_BYTES = 390_000
+"""An item has at most 400 KB, and the job's item holds more than its result."""
+_MOST_MESSAGE_CHARACTERS = 1_000
+_MOST_TRACEBACK_CHARACTERS = 6_000
 BATCH_SIZE = 99
 """How many jobs a thread claims at once: three transactions of the engine."""
 _FINISH_SECONDS = 0.2
 """Jobs that have ended are stored at least this often, even while the rest of their batch still runs."""
+_OWN_FILES = (__file__, tasks.__file__)
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a task ended, as far as its own process can say."""
+
+    kind: Literal["returned", "raised", "terminated", "unopened"]
+    """The last one: the task did not begin, because the store could not be opened."""
+    result: bytes = b"null"
+    """JSON; what the task returned."""
+    message: str | None = None
+    is_retryable: bool = True
+    knew_of_stop: bool = False
+    """Whether the task has learned from should_stop() that it is to end."""
+    has_stopped: bool = False
+    """Whether the task has ended early of its own accord, by StopTask."""
+
+    def outcome(self) -> Outcome:
+        """What it means where nobody has interfered."""
+        if self.has_stopped:
+            return Outcome.stopped(self.message, from_json(self.result))
+        if self.kind == "returned":
+            return Outcome.completed(from_json(self.result), self.message)
+        return Outcome.failed(self.message or "it was terminated", retryable=self.is_retryable)
+
+    def without_last_lines(self, error: JobtableError) -> Report:
+        """The same, which also says why what the task told last is missing: how it ended counts all the same."""
+        told = f"what it logged last could not be stored: {error}"
+        return replace(self, message="\n\n".join(filter(None, [self.message, told])))
+
+
+class StopFlag:
+    """Whether the task is asked to end, and whether it has looked."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self.was_seen = False
+
+    def ask(self) -> None:
+        """Ask the task to end."""
+        self._asked.set()
+
+    def should_stop(self) -> bool:
+        """What the task's context says."""
+        if self._asked.is_set():
+            self.was_seen = True
+        return self.was_seen
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived: unwinds the task, past whatever catches Exception."""
+
+
+def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobContext]) -> Report:
+    """Run a job's task and say how it ended; nothing that it raises gets out. The context is made if it is wanted."""
+    try:
+        task = _task_of(definition)
+        result = task.call(context() if task.takes_context else None, definition.params)
+    except Terminated:
+        return Report("terminated", knew_of_stop=stop.was_seen)
+    except tasks.StopTask as stopped:
+        told = _shortened(stopped.message, _MOST_TRACEBACK_CHARACTERS)
+        return replace(_returned(stopped.result, stop), message=told, has_stopped=True)
+    except tasks.FailTask as failed:
+        told = _shortened(failed.message, _MOST_TRACEBACK_CHARACTERS)
+        return Report("raised", message=told, is_retryable=False, knew_of_stop=stop.was_seen)
+    except TaskError as error:
+        return Report("raised", message=describe(error), is_retryable=False, knew_of_stop=stop.was_seen)
+    except MemoryError as error:
+        limit = "" if definition.memory_mb is None else f"; its limit is {definition.memory_mb:,.0f} MB"
+        return Report("raised", message=f"out of memory{limit}\n\n{describe(error)}", knew_of_stop=stop.was_seen)
+    except BaseException as error:  # sys.exit() and KeyboardInterrupt end a task like any error
+        return Report("raised", message=describe(error), knew_of_stop=stop.was_seen)
+    return _returned(result, stop)
+
+
+def _task_of(definition: Definition) -> tasks.Task:
+    if definition.problem is not None:
+        raise TaskError(definition.problem)
+    return tasks.resolve(definition.task or "")
+
+
+def _returned(result: object, stop: StopFlag) -> Report:
+    try:
+        text = to_json(result, fallback=_plain)
+    except (PydanticSerializationError, TypeError, ValueError) as error:
+        problem = f"its result cannot be stored: {error}; a task returns what JSON can say"
+        return Report("raised", message=problem, is_retryable=False)
+    if len(text) > MOST_RESULT_BYTES:
+        problem = (
+            f"its result is too large: {len(text):,} bytes of JSON, and an item holds {MOST_RESULT_BYTES:,}; "
+            "keep it with job.artifact() and return its name"
+        )
+        return Report("raised", message=problem, is_retryable=False)
+    return Report("returned", text, knew_of_stop=stop.was_seen)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and scalars of numpy, and of what behaves like it, as lists and numbers."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def describe(error: BaseException) -> str:
+    """The type, the message and the traceback of an error, bounded, without frames of the runner itself."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename in _OWN_FILES:
+        trace = trace.tb_next
+    headline = _shortened(kind_and_text(error), _MOST_MESSAGE_CHARACTERS)
+    if trace is None:
+        return headline
+    text = "".join(traceback.format_exception(type(error), error, trace)).rstrip()
+    return f"{headline}\n\n{_shortened(text, _MOST_TRACEBACK_CHARACTERS)}"
+
+
+def _shortened(text: str, most: int) -> str:
+    """The text, or its beginning and, longer, its end, where a traceback says what happened."""
+    if len(text) <= most:
+        return text
+    head = most // 3
+    return f"{text[:head]}\n[... {len(text) - most:,} characters ...]\n{text[head - most :]}"
 
 
 class InlineSlots:

@@ -14,13 +14,11 @@ from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.output import OutputCapture
 from jobtable.jobs.verbs import WorkVerbs
-from jobtable.jobs.worker.conclusions import Conclusions
 from jobtable.jobs.worker.forkserver import ForkServer, ServerLostError
-from jobtable.jobs.worker.heartbeats import Heartbeats, Held
-from jobtable.jobs.worker.patience import insist
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, SlotThreads
 from jobtable.jobs.worker.processes import JobProcess
 from jobtable.jobs.worker.runner import Request
-from jobtable.jobs.worker.slot_threads import SlotThreads
+from jobtable.store.retries import insist
 
 _LOG = logging.getLogger("jobtable.worker")
 _NEEDED_BY_A_STORE = frozenset(
@@ -153,20 +151,20 @@ class ProcessSlots:
         def goes_on() -> bool:
             return self._drain_seconds is None and self._heartbeats.is_held(held)
 
-        what = f"the last output of job {held.lease.job.job_id}"
+        what = f"store the last output of job {held.lease.job.job_id}"
         try:
             insist(capture.close, what, self._jobs.clock, goes_on=goes_on)
         except (JobtableError, OSError) as error:
             capture.give_up()
             problems.append(error)
         for problem in problems:
-            _LOG.warning("%s could not be stored: %s", what, problem)
+            _LOG.warning("could not %s: %s", what, problem)
 
     def _replace_server(self) -> None:
         """Start a new server in place of one that is gone, unless another thread has."""
         with self._lock:
             if not self._server.is_alive():
-                _LOG.warning("the process that starts jobs is gone; starting another")
+                _LOG.warning("the process that starts jobs has died; starting another one")
                 self._server.close()
                 self._server = ForkServer(self._preload)
 
@@ -176,11 +174,11 @@ def _check_picklable(open_jobs: Callable[[], WorkVerbs]) -> None:
     try:
         text = pickle.dumps(open_jobs)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        told = f"open_jobs cannot be handed to the process of a job: {error}; use functools.partial(open_jobs, URL)"
+        told = f"cannot pass open_jobs to the process of a job: {error}; use functools.partial(open_jobs, URL)"
         raise ValueRefusedError(told) from error
     if b"__main__" in text:
         raise ValueRefusedError(
-            f"{open_jobs} is defined in the script that was started, which the process of a job does not import; "
+            f"{open_jobs} is defined in the main script, which the process of a job does not import; "
             "move it into a module, or use functools.partial(jobtable.app.open_jobs, URL)"
         )
 

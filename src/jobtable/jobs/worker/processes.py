@@ -10,14 +10,37 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import connection
+from pathlib import Path
 from typing import Literal
 
 from jobtable.clock import Clock
 from jobtable.jobs.lifecycle.leases import Outcome
-from jobtable.jobs.report.sent_lines import Flushed
+from jobtable.jobs.report.output import Flushed
 from jobtable.jobs.worker.forkserver import PIPE_BYTES, Exit, ForkServer, ServerLostError
-from jobtable.jobs.worker.memory_limit import group_memory_bytes
-from jobtable.jobs.worker.runner import Report, Request
+from jobtable.jobs.worker.inline import Report
+from jobtable.jobs.worker.runner import Request
+
+_PROC = Path("/proc")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_GROUP, _RESIDENT_PAGES = 2, 21
+"""Places in /proc/PID/stat behind the name of the process."""
+
+
+def group_memory_bytes(group: int) -> int:
+    """The resident memory of all processes of a group; 0 where there is no /proc."""
+    if not _PROC.is_dir():
+        return 0
+    return sum(_memory_in(group, entry) for entry in os.scandir(_PROC) if entry.name.isdigit())
+
+
+def _memory_in(group: int, entry: os.DirEntry[str]) -> int:
+    try:
+        with open(f"{entry.path}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):  # it has ended in the meantime
+        return 0
+    return int(fields[_RESIDENT_PAGES]) * _PAGE_BYTES if int(fields[_GROUP]) == group else 0
+
 
 TERMINATION_SECONDS = 5.0
 """How long a process may take to end after SIGTERM, before SIGKILL."""

@@ -12,25 +12,118 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Literal, Protocol
 
-from jobtable.errors import JobtableError, ValueRefusedError
+from jobtable.errors import ConflictError, JobtableError, ValueRefusedError
 from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
 from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.verbs import WorkVerbs
-from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
-from jobtable.jobs.worker.heartbeats import Heartbeats
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, WorkerReport
 from jobtable.jobs.worker.inline import InlineSlots
-from jobtable.jobs.worker.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
 from jobtable.jobs.worker.process_slots import ProcessSlots
-from jobtable.jobs.worker.upkeep import Upkeep
+from jobtable.store.retries import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
 
 _LOG = logging.getLogger("jobtable.worker")
+_PROMOTE_SECONDS = 1.0
+_SORT_SECONDS = 5.0
+_QUIET_SECONDS = 1.0
+
+
+class Upkeep:
+    """Does what is due, whenever it is asked to."""
+
+    def __init__(self, jobs: WorkVerbs, queues: Sequence[str], lease_seconds: float) -> None:
+        self.queues = list(queues)
+        """The most urgent first; among those of one priority, the one that was served longest ago."""
+        self._priorities: dict[str, int] = {}
+        self._served: dict[str, int] = dict.fromkeys(queues, 0)
+        self._jobs = jobs
+        self._observer = jobs.observer()
+        self._recover_seconds = lease_seconds / 3
+        now = jobs.clock.monotonic()
+        self._promote_at = self._recover_at = self._sort_at = now
+        self._quiet_since: float | None = None
+        self._recovered_at: float | None = None
+
+    @property
+    def next_at(self) -> float:
+        """When there is something to do again, on the monotonic clock."""
+        return min(self._promote_at, self._recover_at, self._sort_at)
+
+    def run(self) -> list[Job]:
+        """Do what is due; gives the jobs that were taken from dead workers.
+
+        What cannot be done for one queue, again and again, holds up no other: it raises after the rest is done.
+        """
+        now = self._jobs.clock.monotonic()
+        if now >= self._sort_at:
+            self._sort_at = now + _SORT_SECONDS
+            self._sort()
+        problem: ConflictError | None = None
+        if now >= self._promote_at:
+            self._promote_at = now + _PROMOTE_SECONDS
+            for name in self.queues:
+                try:
+                    self._jobs.promote_due(name)
+                except ConflictError as error:
+                    problem = error
+        recovered = self._recover(now) if now >= self._recover_at else []
+        if problem is not None:
+            raise problem
+        return recovered
+
+    def _recover(self, now: float) -> list[Job]:
+        self._recover_at = now + self._recover_seconds
+        recovered = self._observer.recover()
+        self._recovered_at = now
+        for job in recovered:
+            _LOG.warning("job %s is %s: %s", job.job_id, job.status, job.message)
+        return recovered
+
+    def serve(self, queue: str) -> None:
+        """Note that jobs of a queue were claimed: those with the same priority have their turn before it."""
+        self._served[queue] = max(self._served.values()) + 1
+        self._order()
+
+    def is_all_done(self) -> bool:
+        """Whether the queues are empty, or what is in them waits for something that does not happen here.
+
+        A queue with jobs in it must have been quiet for a while, and meanwhile there was a look for groups that nobody
+        could tell of their last child's end. Then the table itself is asked: an index may not show a job yet.
+        """
+        there = self._jobs.queue_states(self.queues)
+        if not any(queue.job_count for queue in there):
+            return True
+        if any(queue.running_count or queue.has_work for queue in there):
+            self._quiet_since = None
+            return False
+        now = self._jobs.clock.monotonic()
+        if self._quiet_since is None:
+            self._quiet_since = now
+        if now - self._quiet_since < _QUIET_SECONDS:
+            return False
+        if self._recovered_at is None or self._recovered_at <= self._quiet_since:
+            self._recover_at = now
+            return False
+        if any(queue.has_work for queue in self._jobs.queue_states(self.queues, certain=True)):
+            self._quiet_since = None
+            return False
+        return True
+
+    def _sort(self) -> None:
+        self._priorities = {queue.queue_name: queue.priority for queue in self._jobs.queue_states(self.queues)}
+        self._order()
+
+    def _order(self) -> None:
+        self.queues.sort(key=lambda name: (-self._priorities.get(name, 0), self._served[name]))
+
+
 _SHORTEST_IDLE_SECONDS = 0.01
 _LONGEST_IDLE_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
 """How often a store is asked whether something was written; idle, a worker takes half a per cent of a core."""
 _OBJECTS_BETWEEN_COLLECTIONS = 5_000
 _SILENT_SECONDS = 1.0
-_STILL_ENDING = "stopping: the store has not yet stored that this worker ends; one more signal ends it without that"
+_STILL_ENDING = "stopping: still unregistering this worker; send another signal to exit without that"
 
 
 class Slots(Protocol):
@@ -83,14 +176,14 @@ class Worker:
     ) -> None:
         opener: object = open_jobs
         if not callable(opener):
-            told = "each process opens the jobs for itself"
-            raise TypeError(f"{told}: instead of a Jobs give what opens it, functools.partial(open_jobs, URL)")
+            raise TypeError("open_jobs must be a function, such as functools.partial(open_jobs, URL), not a Jobs")
         for name, given in (("queues", queues), ("preload", preload)):
             if isinstance(given, str):
-                raise ValueRefusedError(f"{name} is a list of names: write [{given!r}]")
+                raise ValueRefusedError(f"{name} must be a list of names: write [{given!r}]")
         if not queues or slots < 1 or lease_seconds <= 0:
             raise ValueRefusedError(
-                f"a worker needs a queue, a slot and a lease time: {queues=}, {slots=}, {lease_seconds=}"
+                "a worker needs at least one queue and slot, and a positive lease time, not "
+                f"{queues=}, {slots=}, {lease_seconds=}"
             )
         self._open_jobs = open_jobs
         self._queues = list(dict.fromkeys(queues))
@@ -132,7 +225,10 @@ class Worker:
             self._slots = self._make_slots(heartbeats)
             cleanup.callback(self._slots.close)
             patiently(
-                registration.register, "this worker", clock=self._jobs.clock, goes_on=lambda: not self._is_draining
+                registration.register,
+                "register this worker",
+                clock=self._jobs.clock,
+                goes_on=lambda: not self._is_draining,
             )
             cleanup.callback(self._unregister, registration)
             heartbeats.start()
@@ -155,8 +251,8 @@ class Worker:
             was_urgent = self._is_urgent
             if self._is_draining and not was_urgent and not self._slots.is_idle():
                 _LOG.info(
-                    "stopping: running jobs have %g s to end, then they are given back; a second signal"
-                    " gives them back at once",
+                    "stopping: running jobs have %g s to end before they are released; send a second signal"
+                    " to release them at once",
                     self._drain_seconds,
                 )
             self._slots.drain(0 if was_urgent else self._drain_seconds)
@@ -178,7 +274,7 @@ class Worker:
             except JobtableError as error:
                 if not is_passing(error):
                     raise
-                _LOG.warning("the store cannot be used, trying again in %.1f s: %s", pause, error)
+                _LOG.warning("could not claim jobs; will retry in %.1f s: %s", pause, error)
                 self._wait(pause)
                 pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
                 continue
@@ -197,7 +293,7 @@ class Worker:
         except JobtableError as error:
             if not is_passing(error):
                 raise
-            _LOG.warning("due and lost jobs could not be looked after: %s", error)
+            _LOG.warning("could not promote due jobs or recover lost ones; will retry: %s", error)
 
     def _claim(self) -> int:
         """Start as many jobs as there is room for; gives their number."""
@@ -288,14 +384,14 @@ class Worker:
         try:
             patiently(
                 registration.stop,
-                "the end of this worker",
+                "unregister this worker",
                 clock=self._jobs.clock,
                 goes_on=lambda: self._jobs.clock.monotonic() < until,
             )
         except JobtableError as error:
             if not is_passing(error):
                 raise
-            _LOG.warning("that this worker has ended is not stored; others will take it for dead: %s", error)
+            _LOG.warning("could not unregister this worker; other workers will consider it dead: %s", error)
         finally:
             reminder.cancel()
 

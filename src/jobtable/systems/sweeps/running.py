@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from jobtable.errors import JobStateError, JobtableError, TaskError
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.report.reports import stored_number
+from jobtable.jobs.report.recording import stored_number
 from jobtable.jobs.tasks import FailTask, StopTask, resolve, task
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.systems.sweeps.desk import EarlierRuns, SweepDesk
@@ -37,7 +37,7 @@ def _definition(jobs: WorkVerbs, config: TrialConfig, desk: SweepDesk) -> Sweep:
     sweep = (config.sweep_id, config.sweep_created_at)
     definition = known.get(sweep)
     if definition is None:
-        definition = jobs.recording.insist(desk.get_definition, "its sweep")
+        definition = jobs.recording.insist(desk.get_definition, "read its sweep")
         if len(known) >= _MOST_KEPT:
             known.clear()
         known[sweep] = definition
@@ -90,7 +90,7 @@ class Trial:
 
     def _insist(self, call: Callable[[], T]) -> T:
         """Ask the desk until it answers; every call may be repeated."""
-        return self._job.work.recording.insist(call, "its sweep")
+        return self._job.work.recording.insist(call, "ask its sweep")
 
     def _take(self, name: str, value: float, step: int | None, epoch: int | None) -> None:
         """Take a report of the objective; at a rung, compare it."""
@@ -168,11 +168,11 @@ def plan_generation(job: JobContext, sweep_id: str, generation: int) -> dict[str
     """
     desk = job.work.desk(SweepDesk, job.lease)
     insist = job.work.recording.insist
-    sweep = insist(desk.get_definition, "its sweep")
+    sweep = insist(desk.get_definition, "read its sweep")
     swept = resolve(sweep.task)
     swept.check_names((*sweep.params, *sweep.space.root))  # otherwise every single trial would fail
     try:
-        trials = insist(lambda: desk.plan(is_inline=swept.is_inline), "the trials of its sweep")
+        trials = insist(lambda: desk.plan(is_inline=swept.is_inline), "plan the trials of its sweep")
     except JobStateError as error:
         raise StopTask(str(error)) from error
     return {"trials": trials, "total": sweep.trial_count()}

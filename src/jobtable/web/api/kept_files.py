@@ -13,7 +13,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.checkpoints import SavedState
-from jobtable.jobs.report.reports import ReportRules, number, stored_number
+from jobtable.jobs.report.recording import ReportRules, number, stored_number
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint
 from jobtable.jobs.stored.locations import checkpoint_key
 from jobtable.objects.store import Readable

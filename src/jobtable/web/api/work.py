@@ -17,7 +17,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.buffer import RecordBuffer
 from jobtable.jobs.report.log_lines import log_line
-from jobtable.jobs.report.reports import ReportRules, expiry_of
+from jobtable.jobs.report.recording import ReportRules, expiry_of
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobLog, JobMetric
 from jobtable.jobs.stored.fields import LogLevel
 from jobtable.web.api.parts import Body, Id, Written, api_router

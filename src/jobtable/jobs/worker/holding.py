@@ -1,0 +1,355 @@
+"""The jobs that a worker holds: their leases are kept alive, and how their runs ended is written."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeVar
+
+from jobtable.errors import JobtableError, LeaseLostError, NotFoundError, RequestRefused, ValueRefusedError
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.verbs import WorkVerbs
+from jobtable.store.retries import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
+
+_LOG = logging.getLogger("jobtable.worker")
+_LOOK_SECONDS = 1.0
+_SAME_WORDS_SECONDS = 60.0
+"""How often the same problem is told: a store may be away for hours, and is asked every second."""
+MOST_AT_ONCE = 16
+"""How many leases are renewed at once."""
+
+Wish = Literal["cancel", "stop"]
+
+
+class Held:
+    """A lease that a worker holds, as far as the worker knows."""
+
+    def __init__(self, lease: Lease, until: float, on_wish: Callable[[Wish], None] | None) -> None:
+        self.lease = lease
+        self.is_lost = False
+        self.until = until
+        """On the worker's monotonic clock; from then on another worker may have the job."""
+        self.on_wish = on_wish
+        self.wish: Wish | None = None
+        """What someone has asked the job to do, as far as the worker has heard of it."""
+
+    def lose(self) -> None:
+        """Give the lease up: nothing may be written in its name."""
+        self.is_lost = True
+
+
+class Heartbeats:
+    """All leases of a worker, kept alive by one thread, which lets others renew them where they are many.
+
+    A lease that could not be renewed for its whole time counts as lost, whatever the reason: others may believe that
+    this worker is dead. The time is measured from before the request that renewed it.
+    """
+
+    def __init__(
+        self,
+        jobs: WorkVerbs,
+        lease_seconds: float,
+        *,
+        beat_instance: Callable[[], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._jobs = jobs
+        self._lease_seconds = lease_seconds
+        self._interval = lease_seconds / 3
+        self._clock = jobs.clock
+        self._beat_instance = beat_instance
+        self._on_failure = on_failure
+        self._lock = threading.Lock()
+        self._held: dict[tuple[str, int], Held] = {}
+        self._told, self._told_at = "", 0.0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; leases that are still held die after their time."""
+        self._is_over.set()
+        self._thread.join()
+
+    def hold(self, lease: Lease, claimed_at: float, on_wish: Callable[[Wish], None] | None = None) -> Held:
+        """Keep a lease alive from now on; `on_wish` is called when someone asks its job to end."""
+        held = Held(lease, claimed_at + self._lease_seconds, on_wish)
+        with self._lock:
+            self._held[lease.job.job_id, lease.epoch] = held
+        return held
+
+    def drop(self, held: Held) -> None:
+        """Do not keep a lease alive any more."""
+        with self._lock:
+            self._held.pop((held.lease.job.job_id, held.lease.epoch), None)
+
+    def is_held(self, held: Held) -> bool:
+        """Whether the job is certainly no one else's."""
+        return not held.is_lost and self._clock.monotonic() < held.until
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause = min(_LOOK_SECONDS, self._interval)
+        next_beat = self._clock.monotonic() + self._interval
+        while not self._is_over.wait(pause):
+            try:
+                now = self._clock.monotonic()
+                if now >= next_beat:
+                    self.beat()
+                    next_beat = now + self._interval  # what could not be renewed is tried again at the next look
+                else:
+                    self.look()
+            except Exception as error:  # without heartbeats the leases end, and with them the jobs
+                if not (isinstance(error, JobtableError) and is_passing(error)):
+                    self._on_failure(error)
+                self._tell(str(error))
+
+    def _tell(self, problem: str) -> None:
+        now = self._clock.monotonic()
+        if problem != self._told or now - self._told_at >= _SAME_WORDS_SECONDS:
+            self._told, self._told_at = problem, now
+            _LOG.warning("could not renew the leases of this worker; will retry: %s", problem)
+
+    def beat(self) -> None:
+        """Renew every lease that was not renewed just now; if some cannot be, raise after the others were."""
+        due = [held for held in self._all() if self._is_due(held)]
+        if len(due) > 1:
+            # Over a network each takes some milliseconds, and a worker may have thousands.
+            with ThreadPoolExecutor(min(len(due), MOST_AT_ONCE), "heartbeat") as threads:
+                problems = list(threads.map(self._renew, due))
+        else:
+            problems = [self._renew(held) for held in due]
+        self._beat_instance()
+        for problem in problems:
+            if problem is not None:
+                raise problem
+
+    def _is_due(self, held: Held) -> bool:
+        left = held.until - self._clock.monotonic()
+        return not held.is_lost and left <= self._lease_seconds - self._interval / 2
+
+    def _renew(self, held: Held) -> JobtableError | None:
+        """Renew one lease, or learn that it is lost; gives why neither was possible."""
+        now = self._clock.monotonic()
+        try:
+            held.lease = self._jobs.heartbeat(held.lease)
+        except LeaseLostError:
+            held.lose()
+        except JobtableError as error:
+            return error
+        else:
+            held.until = now + self._lease_seconds
+            _tell(held, held.lease.job)
+        return None
+
+    def look(self) -> None:
+        """Learn whether someone asks a job to end: one read of all of them, between heartbeats."""
+        listening = [held for held in self._all() if held.on_wish is not None]
+        jobs = self._jobs.look_at([held.lease for held in listening])
+        for held, job in zip(listening, jobs, strict=True):
+            if job is None or not held.lease.is_held_in(job):
+                held.lose()
+            else:
+                _tell(held, job)
+
+    def _all(self) -> list[Held]:
+        with self._lock:
+            return list(self._held.values())
+
+
+def _tell(held: Held, job: Job) -> None:
+    held.wish = job.requested or held.wish
+    if job.requested is not None and held.on_wish is not None:
+        wish, held.on_wish = held.on_wish, None
+        wish(job.requested)
+
+
+T = TypeVar("T")
+
+_NOT_ENDED_BY_US = (Status.RUNNING, Status.INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """What a worker has done."""
+
+    completed: int = 0
+    failed: int = 0
+    """Runs that failed, those included that are tried again."""
+    stopped: int = 0
+    cancelled: int = 0
+    released: int = 0
+    """Runs that the worker gave back unfinished."""
+    lost: int = 0
+    """Runs whose lease was lost; nothing was written of them."""
+    recovered: int = 0
+    """Jobs that were taken from workers that had died."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs there were."""
+        return self.completed + self.failed + self.stopped + self.cancelled + self.released + self.lost
+
+
+class Conclusions:
+    """Writes how runs ended, again and again while the store cannot be used, for as long as their leases hold."""
+
+    def __init__(self, jobs: WorkVerbs, heartbeats: Heartbeats) -> None:
+        self._jobs = jobs
+        self._heartbeats = heartbeats
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def report(self) -> WorkerReport:
+        """What was counted."""
+        with self._lock:
+            return WorkerReport(**self._counts)
+
+    def count(self, what: str, number: int = 1) -> None:
+        """Add to one of the report's numbers."""
+        with self._lock:
+            self._counts[what] += number
+
+    def finish(self, held: Held, outcome: Outcome) -> None:
+        """End a run; what cannot be stored as its result fails it."""
+        try:
+            self._write(held, lambda: self._jobs.finish(held.lease, outcome))
+        except (ValueRefusedError, RequestRefused) as error:
+            if outcome.kind == "failed":  # its item, which another program has made, has no room for that
+                self.lose(held, str(error))
+            else:
+                self.finish(held, Outcome.failed(f"its result cannot be stored: {error}", retryable=False))
+        except LeaseLostError as error:
+            self._end_lost(held, outcome, str(error))
+        except NotFoundError:
+            self._end(held, outcome)  # it was deleted as soon as it had ended
+        else:
+            self._end(held, outcome)
+
+    def finish_many(self, ended: Sequence[tuple[Held, Outcome]]) -> None:
+        """End many runs in few transactions."""
+        pause = FIRST_PAUSE_SECONDS
+        while ended:
+            try:
+                lost = {lease.job.job_id for lease in self._jobs.finish_many([(held.lease, o) for held, o in ended])}
+            except (ValueRefusedError, RequestRefused):  # somebody's result, which spoils the others' transaction
+                for held, outcome in ended:
+                    self.finish(held, outcome)
+                return
+            except JobtableError as error:
+                if not is_passing(error):
+                    raise
+                _LOG.warning("could not store how %d jobs ended; will retry: %s", len(ended), error)
+                self._jobs.clock.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+                ended = [(held, outcome) for held, outcome in ended if not self._is_over(held, outcome)]
+            else:
+                for held, outcome in ended:
+                    if held.lease.job.job_id in lost:
+                        self._end_lost(held, outcome, "its lease was taken over")
+                    else:
+                        self._end(held, outcome)
+                return
+
+    def release(self, held: Held, reason: str, *, is_unopened: bool = False) -> None:
+        """Give a run back unfinished, or not even begun; one to which that happens too often fails."""
+        try:
+            job = self._write(held, lambda: self._jobs.release(held.lease, reason, is_unopened=is_unopened))
+        except LeaseLostError as error:
+            self.lose(held, str(error))
+            return
+        self._heartbeats.drop(held)
+        self.count("failed" if job.status is Status.FAILED else "released")
+
+    def lose(self, held: Held, why: str) -> None:
+        """Note that a run is not this worker's any more."""
+        self._heartbeats.drop(held)
+        self.count("lost")
+        _LOG.warning("gave up job %s: %s", held.lease.job.job_id, why)
+
+    def _end(self, held: Held, outcome: Outcome) -> None:
+        self._heartbeats.drop(held)
+        self.count(outcome.kind)
+
+    def _end_lost(self, held: Held, outcome: Outcome, why: str) -> None:
+        """Tell apart whether another worker has the job, or this one ended it and never got the answer."""
+        if self._was_ended(held):
+            self._end(held, outcome)
+        else:
+            self.lose(held, why)
+
+    def _was_ended(self, held: Held) -> bool:
+        """Whether the run has certainly come to an end in the store; nothing but the report depends on it."""
+        try:
+            (job,) = self._jobs.look_at([held.lease])
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            return False
+        if job is None or job.lease_epoch != held.lease.epoch:
+            return False
+        return job.is_awaiting or job.status not in _NOT_ENDED_BY_US
+
+    def _is_over(self, held: Held, outcome: Outcome) -> bool:
+        """Whether nothing is left to write of a run, after an error that leaves open whether the write happened."""
+        if not self._heartbeats.is_held(held):
+            self.lose(held, "its end could not be stored while its lease held")
+            return True
+        try:
+            self._jobs.refresh(held.lease)
+        except LeaseLostError as error:
+            self._end_lost(held, outcome, str(error))
+            return True
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+        return False
+
+    def _write(self, held: Held, write: Callable[[], T]) -> T:
+        what = f"store how job {held.lease.job.job_id} ended"
+        try:
+            return patiently(write, what, clock=self._jobs.clock, goes_on=partial(self._heartbeats.is_held, held))
+        except JobtableError as error:
+            if is_passing(error):
+                raise held.lease.lost() from error  # nobody knows any more whose job it is
+            raise
+
+
+class SlotThreads:
+    """Threads that run; `on_free` is called whenever one has ended, with what it failed of or None."""
+
+    def __init__(self, on_free: Callable[[BaseException | None], None]) -> None:
+        self._on_free = on_free
+        self._lock = threading.Lock()
+        self._running: set[threading.Thread] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, work: Callable[[], None], name: str) -> None:
+        """Do some work in a thread of its own."""
+        thread = threading.Thread(target=self._run, args=(work,), name=name)
+        with self._lock:
+            self._running.add(thread)
+        thread.start()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        failure: BaseException | None = None
+        try:
+            work()
+        except BaseException as error:  # the worker raises it where its caller sees it
+            failure = error
+        with self._lock:
+            self._running.discard(threading.current_thread())
+        self._on_free(failure)

@@ -466,7 +466,7 @@ def test_queues_and_modules_are_lists_and_jobs_are_opened_by_the_worker(bench: B
     with pytest.raises(ValueRefusedError, match=r"preload must be a list of names: write \['json'\]"):
         Worker(bench.opener, ["default"], preload="json")
     opened: Any = bench.jobs
-    with pytest.raises(TypeError, match=r"give what opens it, functools\.partial\(open_jobs, URL\)"):
+    with pytest.raises(TypeError, match=r"must be a function, such as functools\.partial\(open_jobs, URL\)"):
         Worker(opened, ["default"])
 
 
@@ -515,7 +515,7 @@ def test_a_job_whose_process_cannot_open_the_store_is_given_back(bench: Bench) -
     assert (report.released, report.completed, report.failed) == (1, 1, 0)
     history = bench.jobs.queries.list_statuses(job_id)
     assert [entry.message for entry in history if entry.status is Status.INTERRUPTED] == [
-        "its store could not be opened, and it was not started: another program keeps it locked"
+        "could not open its store, so it was not started: another program keeps it locked"
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from operator import index
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
@@ -22,7 +23,7 @@ from jobtable.jobs.submit.definition import RollUp, refusing
 from jobtable.objects import ObjectStore
 from jobtable.store import Store, requests
 from jobtable.store.retries import insist
-from jobtable.system import declared
+from jobtable.system import System, declared
 
 T = TypeVar("T")
 
@@ -66,15 +67,25 @@ class ReportRules:
 def roll_up_of(job: Job) -> RollUp | None:
     """Return the rule that a job carries, or that its system has for it; ValueRefusedError if it is malformed."""
     config = _config_of(job)
-    with refusing(f"the roll-up rule of job {job.job_id}"):
-        if "roll_up" in config:
-            return RollUp.model_validate(config["roll_up"])
-        for system, paths in declared("roll_ups"):
-            for member in paths.keys() & config.keys():
-                rule: RollUp | None = system.load(paths[member])(config[member])
-                if rule is not None:
+    for member, read in _rule_readers().items():
+        if member in config:
+            with refusing(f"the roll-up rule of job {job.job_id}"):
+                if (rule := read(config[member])) is not None:
                     return rule
     return None
+
+
+@cache
+def _rule_readers() -> dict[str, Callable[[Any], RollUp | None]]:
+    """Return what reads a rule, by the member of `job_config` that holds it; a system is loaded when it reads one."""
+
+    def reader(system: System, path: str) -> Callable[[Any], RollUp | None]:
+        return lambda member: system.load(path)(member)  # type: ignore[no-any-return]  # as `System.roll_ups` says
+
+    of_systems = {
+        member: reader(system, path) for system, paths in declared("roll_ups") for member, path in paths.items()
+    }
+    return {"roll_up": RollUp.model_validate} | of_systems
 
 
 def find_roll_up(job: Job) -> RollUp | None:

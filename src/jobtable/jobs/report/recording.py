@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from operator import index
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
@@ -79,13 +79,18 @@ def roll_up_of(job: Job) -> RollUp | None:
 def _rule_readers() -> dict[str, Callable[[Any], RollUp | None]]:
     """Return what reads a rule, by the member of `job_config` that holds it; a system is loaded when it reads one."""
 
-    def reader(system: System, path: str) -> Callable[[Any], RollUp | None]:
-        return lambda member: system.load(path)(member)  # type: ignore[no-any-return]  # as `System.roll_ups` says
-
-    of_systems = {
-        member: reader(system, path) for system, paths in declared("roll_ups") for member, path in paths.items()
+    readers: dict[str, Callable[[Any], RollUp | None]] = {
+        member: partial(_read_form, system, path)
+        for system, paths in declared("roll_ups")
+        for member, path in paths.items()
     }
-    return {"roll_up": RollUp.model_validate} | of_systems
+    readers["roll_up"] = RollUp.model_validate
+    return readers
+
+
+def _read_form(system: System, path: str, member: object) -> RollUp | None:
+    rule: RollUp | None = system.load(path)(member)
+    return rule
 
 
 def find_roll_up(job: Job) -> RollUp | None:

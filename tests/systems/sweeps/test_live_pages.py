@@ -42,7 +42,7 @@ def test_sweeps_appear_and_their_charts_grow(watched: Watched, served: Served) -
     job = services.get(Sweeps).submit(sweep)
     page.get_by_role("link", name="bowl").wait_for()
     open_live(page, f"/sweeps/{job.job_id}")
-    expect(page.get_by_text("Nothing to draw yet")).to_have_count(2)
+    expect(page.get_by_text("No results yet")).to_have_count(2)
     page.get_by_text("Too few trials").wait_for()
     run_jobs(services.engine, "default", most=3)
     expect(page.locator("[data-parallel] polyline")).not_to_have_count(0)

@@ -53,7 +53,7 @@ def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable
     assert re.findall(r"/jobs/s-\d*(\d).>\d</a></td>", shown) == ["0", "1", "2", "3"]
     best = shown.partition('data-region="best"')[2].partition("</section>")[0]
     told = " ".join(re.sub("<[^>]+>", " ", best.replace("&nbsp;", " ")).split())
-    assert "Next comes trial 1 with 102, 0.99% away." in told
+    assert "Runner-up: trial 1 with 102, 0.99% away." in told
 
 
 @pytest.mark.parametrize(("next_x", "told"), [(1.5, ", 25% away."), (2.5, ", 225% away."), (21, " with 401.")])
@@ -65,7 +65,7 @@ def test_the_distance_to_the_best_is_told_as_people_say_it(
     sweep = Sweep(name="apart", task=sweep_tasks.bowl, space=space, objective="loss", sampler="grid")
     finish(Driver.on(served.services.engine.store), sweep)
     shown = served.client(Accept="text/html").get("/sweeps/s").text
-    assert re.findall(r"Next comes .*?</a>(.*?)</p>", shown)[0].endswith(told)
+    assert re.findall(r"Runner-up: .*?</a>(.*?)</p>", shown)[0].endswith(told)
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -118,7 +118,7 @@ def test_a_sweep_that_has_reached_its_target_says_so(serve: Callable[..., Served
     finish(Driver.on(served.services.engine.store), SWEEP.model_copy(update={"target": 101.5, "stopper": None}))
     client = served.client(Accept="text/html")
     shown = client.get("/sweeps/s").text
-    assert "2 of 4 trials have ended; the target is reached, and no more are planned" in shown
+    assert "2 of 4 trials finished; target reached, no more are planned" in shown
     assert 'badge-reached">reached' in shown
     assert "2 of 4, target reached" in client.get("/sweeps").text
 
@@ -153,7 +153,7 @@ def test_why_a_sweep_has_failed_keeps_its_lines(serve: Callable[..., Served]) ->
     assert problem is not None
     assert "has no nothing" in problem[1]
     assert problem[2].startswith("Traceback")
-    assert "No trial has completed" in shown
+    assert "No completed trials" in shown
 
 
 def test_a_sweep_of_which_nothing_runs_says_why(serve: Callable[..., Served]) -> None:
@@ -162,7 +162,7 @@ def test_a_sweep_of_which_nothing_runs_says_why(serve: Callable[..., Served]) ->
     client = served.client(Accept="text/html")
     Sweeps(driver.jobs).submit(SWEEP, sweep_id="s")
     planning = client.get("/sweeps/s").text
-    assert "Nothing of it runs: why worse and worse: plan generation 0 waits" in planning
+    assert "No trial is running: why worse and worse: plan generation 0 waits" in planning
     assert "No live worker serves the queue default." in planning
     driver.run(most=1)
     driver.jobs.pause_queue("default")
@@ -171,7 +171,7 @@ def test_a_sweep_of_which_nothing_runs_says_why(serve: Callable[..., Served]) ->
     assert "The queue default is paused" in trials
     driver.jobs.resume_queue("default")
     driver.jobs.claim("default", limit=1, instance_id="w", lease_seconds=60)
-    assert "Nothing of it runs" not in client.get("/sweeps/s").text
+    assert "No trial is running" not in client.get("/sweeps/s").text
 
 
 def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[..., Served]) -> None:

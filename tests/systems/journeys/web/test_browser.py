@@ -22,7 +22,7 @@ def test_a_rule_is_switched_off_and_on(watched: Watched, served: Served, world: 
         rule for rule in served.services.get(Journeys).list_rules(world.made["journey"]) if rule.status == "inactive"
     ]
     assert len(off) == 1
-    page.get_by_role("button", name=f"Switch on {off[0].title}").click()
+    page.get_by_role("button", name=f"Turn on {off[0].title}").click()
     page.locator("[data-region=rules]", has_not_text="inactive").wait_for()
 
 

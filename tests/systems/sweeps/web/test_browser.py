@@ -24,9 +24,9 @@ def test_a_sweep_is_extended(watched: Watched, served: Served) -> None:
     assert page.get_by_label("Trials in all").evaluate("field => field.validity.rangeUnderflow"), "as many as it has"
     page.get_by_label("Trials in all").fill("5")
     page.get_by_role("button", name="Extend").click()
-    page.get_by_text("2 of 5 trials have ended").wait_for()
+    page.get_by_text("2 of 5 trials finished").wait_for()
     run_jobs(served.services.engine, "grow")
-    page.get_by_text("5 of 5 trials have ended").wait_for()
+    page.get_by_text("5 of 5 trials finished").wait_for()
     assert sweeps.get_progress("grows").completed == 5
 
 
@@ -35,6 +35,6 @@ def test_the_best_trials_stay_on_their_lines_and_are_compared(watched: Watched, 
     page.goto(f"/sweeps/{world.made['sweep']}")
     lines = page.get_by_role("link", name="trial").evaluate_all("all => all.map(e => e.getClientRects().length)")
     assert lines == [1, 1], "the best, and the next"
-    page.get_by_role("link", name="compare the best 5").click()
+    page.get_by_role("link", name="Compare the best 5").click()
     page.wait_for_url("**/compare?id=*")
     assert page.get_by_role("columnheader").count() == 1 + 5

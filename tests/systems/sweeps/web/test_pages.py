@@ -28,7 +28,7 @@ def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
     listed = page.partition('data-region="trials"')[2]
     best = served.services.get(Sweeps).list_best(world.made["sweep"], limit=3)
     assert re.findall('href="/jobs/([^"]+)"', listed) == [trial.job_id for trial in best]
-    assert "3 of 12 trials are shown" in listed
+    assert "Showing 3 of 12 trials" in listed
     assert page.count("of the first 2 trials") == 3
     monkeypatch.setattr(sweeps, "_MOST_TRIALS", 12)
     assert "of the first" not in pages.get(f"/sweeps/{world.made['sweep']}").text, "these are all"

@@ -33,13 +33,13 @@ from jobtable.store.tables import key_schema
 def describe_backup(backup: BackupRecord, arn: str) -> Description:
     """Return the BackupDescription of a backup that a request named by this ARN."""
     return {
-        "BackupDetails": {**describe_details(backup), "BackupArn": arn},
+        "BackupDetails": {**_describe_details(backup), "BackupArn": arn},
         "SourceTableDetails": _source(backup),
         "SourceTableFeatureDetails": _features(backup.table),
     }
 
 
-def describe_details(backup: BackupRecord) -> Description:
+def _describe_details(backup: BackupRecord) -> Description:
     expiry = {} if backup.expires is None else {"BackupExpiryDateTime": told_time(backup.expires)}
     return {
         "BackupArn": backup_arn(backup.table.name, backup.label),
@@ -52,8 +52,8 @@ def describe_details(backup: BackupRecord) -> Description:
     }
 
 
-def summarise(backup: BackupRecord) -> Description:
-    return {**_named(backup.table), **describe_details(backup)}
+def _summarise(backup: BackupRecord) -> Description:
+    return {**_named(backup.table), **_describe_details(backup)}
 
 
 def _named(table: TableRecord) -> Description:
@@ -118,7 +118,7 @@ def create(storage: Storage, request: Request) -> Response:
         digits = uuid.uuid4().hex[:8]
         backup = _new(transaction, new_id(transaction), record, request["BackupName"], storage.now(), digits=digits)
         restoring.back_up(transaction, record, backup)
-        return {"BackupDetails": {**describe_details(backup), "BackupStatus": "CREATING"}}
+        return {"BackupDetails": {**_describe_details(backup), "BackupStatus": "CREATING"}}
 
     return storage.write(action)
 
@@ -160,7 +160,7 @@ def list_backups(storage: Storage, request: Request) -> Response:
         most=most + 1,
     )
     with storage.read() as view:
-        summaries = [summarise(backup) for backup in restoring.backups_in_order(view, selection)]
+        summaries = [_summarise(backup) for backup in restoring.backups_in_order(view, selection)]
     if len(summaries) <= most:
         return {"BackupSummaries": summaries}
     return {"BackupSummaries": summaries[:most], "LastEvaluatedBackupArn": summaries[most - 1]["BackupArn"]}

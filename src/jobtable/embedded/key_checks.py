@@ -51,7 +51,7 @@ def key_position(table: TableSchema, key: Item) -> bytes:
     position = plain_position(table, key)
     if position is not None:
         return position
-    refuse_empty_key(table, key)
+    _refuse_empty_key(table, key)
     if len(key) != len(table.key):
         raise SchemaMismatch(KEY_MISMATCH)
     for attribute in table.key:
@@ -66,7 +66,7 @@ def item_position(table: TableSchema, item: Item) -> bytes:
     position = table.plain_position(item)
     if position is not None:
         return position
-    refuse_empty_key(table, item)
+    _refuse_empty_key(table, item)
     for attribute in table.key:
         value = item.get(attribute.name)
         if value is None:
@@ -79,7 +79,7 @@ def item_position(table: TableSchema, item: Item) -> bytes:
     return table.position(item)
 
 
-def refuse_empty_key(table: TableSchema, item: Item) -> None:
+def _refuse_empty_key(table: TableSchema, item: Item) -> None:
     """Raise RequestRefused if a key attribute is an empty string or empty binary value."""
     for attribute in table.key:
         if _is_empty(attribute, item):

@@ -128,10 +128,10 @@ def check_filter_of_query(source: ReadTarget) -> None:
                 f"{source.filter.parameter} can only contain non-primary key attributes: Primary key attribute:"
                 f" {attribute.name}"
             )
-    check_projected_filter(source)
+    _check_projected_filter(source)
 
 
-def check_projected_filter(source: ReadTarget) -> None:
+def _check_projected_filter(source: ReadTarget) -> None:
     if source.filter is None:
         return
     held = source.projected_names()

@@ -83,7 +83,7 @@ class Member(Limits):
         if self.is_index_name:
             return index_name_faults(value)
         if self.is_table_name:
-            return table_name_faults(value)
+            return _table_name_faults(value)
         if self.names_tables:
             return map_of_tables_faults(value)
         return self.broken(value)
@@ -115,7 +115,7 @@ RETURN_VALUES_ON_FAILURE = Member(str, enum=("ALL_OLD", "NONE"))
 _PROJECTION = "ProjectionExpression"
 
 
-def table_name_faults(name: str) -> list[str]:
+def _table_name_faults(name: str) -> list[str]:
     """Return the constraints that a table's name or ARN breaks in an operation on items."""
     if not name:
         return [AT_LEAST_ONE]
@@ -145,7 +145,7 @@ def index_name_faults(name: str) -> list[str]:
 
 def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
     """Return the constraint that the keys of a map of tables break: DynamoDB reports it once for all keys."""
-    if not any(map(table_name_faults, requests)):
+    if not any(map(_table_name_faults, requests)):
         return []
     return [
         "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length"

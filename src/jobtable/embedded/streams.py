@@ -34,7 +34,7 @@ _SHOWS_NEW = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
 _SHOWS_OLD = ("OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 
 
-def record_of(stream: StreamRecord, change: Change, number: str) -> dict[str, Any]:
+def _record_of(stream: StreamRecord, change: Change, number: str) -> dict[str, Any]:
     """Return the record of a change for GetRecords. It is always the same, including its eventID."""
     old: Item | None = None if change.old is None else from_json(change.old)
     new: Item | None = None if change.new is None else from_json(change.new)
@@ -204,7 +204,7 @@ def records(storage: Storage, request: Request) -> Response:
         found: list[Response] = []
         size = 0
         for change in journal.changes(view, stream.table_id, sequence, stream.last_sequence, limit):
-            record = record_of(stream, change, _number(change.sequence))
+            record = _record_of(stream, change, _number(change.sequence))
             size += record["dynamodb"]["SizeBytes"]
             if found and size > _MOST_BYTES:
                 break

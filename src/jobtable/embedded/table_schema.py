@@ -37,15 +37,15 @@ ENCODERS: dict[KeyType, Callable[[str], bytes]] = {"S": _string_bytes, "N": numb
 """The encoder of each key type, from a value in wire form to its bytes."""
 
 
-def hashed(partition: bytes) -> bytes:
+def _hashed(partition: bytes) -> bytes:
     """Return the encoded partition after eight bytes of a stable hash of it."""
     return hashlib.blake2b(partition, digest_size=_HASH_BYTES).digest() + partition
 
 
 @lru_cache(maxsize=4096)  # the same partitions come again and again
-def hashed_value(type_: KeyType, text: str) -> bytes:
+def _hashed_value(type_: KeyType, text: str) -> bytes:
     """Return the same for a partition of one attribute with this value."""
-    return hashed(ENCODERS[type_](text))
+    return _hashed(ENCODERS[type_](text))
 
 
 def after_prefix(prefix: bytes) -> bytes:
@@ -108,10 +108,10 @@ class IndexSchema:
         """Return the position of items with these key values in the index: bytes that sort as the items do."""
         behind = len(self.partition)
         if behind == 1:
-            position = hashed_value(self.partition[0].type, values[0])
+            position = _hashed_value(self.partition[0].type, values[0])
         else:
             pairs = zip(self.partition, values, strict=False)
-            position = hashed(b"".join([ENCODERS[attribute.type](value) for attribute, value in pairs]))
+            position = _hashed(b"".join([ENCODERS[attribute.type](value) for attribute, value in pairs]))
         for number, attribute in enumerate(self.sort, behind):
             position += ENCODERS[attribute.type](values[number])
         return position
@@ -174,7 +174,7 @@ class TableSchema:
         equal ranges, then the partition value, then the sort value, both self-delimiting.
         """
         partition, sort = self.partition, self.sort
-        start = hashed_value(partition.type, key[partition.name][partition.type])
+        start = _hashed_value(partition.type, key[partition.name][partition.type])
         if sort is None:
             return start
         return start + ENCODERS[sort.type](key[sort.name][sort.type])
@@ -214,7 +214,7 @@ class TableSchema:
         """
         partition = (self.partition,) if index is None else index.partition
         sort = ((self.sort,) if self.sort else ()) if index is None else index.sort
-        prefix = hashed(_encoded(partition, partition_values)) + _encoded(sort, sort_equal)
+        prefix = _hashed(_encoded(partition, partition_values)) + _encoded(sort, sort_equal)
         if operator is None:
             return prefix, after_prefix(prefix)
         type_ = sort[len(sort_equal)].type
@@ -299,7 +299,7 @@ def _finder_of_position(key: tuple[KeyAttribute, ...]) -> Callable[[Item], bytes
     ]
     encode = source.names.of(ENCODERS["S"], "encode")
     sort = f" + (t1.encode() + {END!r} if '\\0' not in t1 else {encode}(t1))" if len(key) > 1 else ""
-    position = f"{source.names.of(hashed_value, 'hashed')}('S', t0){sort}"
+    position = f"{source.names.of(_hashed_value, '_hashed')}('S', t0){sort}"
     source.line("def find(item):")
     if all(attribute.type == "S" for attribute in key):
         source.line(f"    if {' and '.join(tests)}:")

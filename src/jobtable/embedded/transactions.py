@@ -52,7 +52,7 @@ _ONE_ITEM_TWICE = "Transaction request cannot include multiple operations on one
 T = TypeVar("T")
 
 
-def actions_of(request: Request) -> list[Any]:
+def _actions_of(request: Request) -> list[Any]:
     """Return TransactItems, or raise RequestRefused if they are too many or none."""
     actions: list[Any] = request["TransactItems"]
     if not actions:
@@ -208,7 +208,7 @@ def _text_of(named: _Actions) -> bytes:
 
 def _prepared(storage: Storage, request: Request) -> _Prepared:
     check_members(request, _WRITE_MEMBERS)
-    named = [_named_action(number, action) for number, action in enumerate(actions_of(request), 1)]
+    named = [_named_action(number, action) for number, action in enumerate(_actions_of(request), 1)]
     prepared = [(partial(prepare, _KINDS[kind], is_in_transaction=True), body) for kind, body in named]
     writes = prepare_actions(storage, prepared)
     texts = [(body.get("UpdateExpression") or "") + (body.get("ConditionExpression") or "") for _, body in named]
@@ -348,7 +348,7 @@ def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
 def transact_get_items(storage: Storage, request: Request) -> Response:
     """Return up to 100 items as of one moment."""
     check_members(request, _GET_MEMBERS)
-    bodies = [_get_action(number, action) for number, action in enumerate(actions_of(request), 1)]
+    bodies = [_get_action(number, action) for number, action in enumerate(_actions_of(request), 1)]
     reads = prepare_actions(storage, [(partial(prepare_read, is_in_transaction=True), body) for body in bodies])
     refuse_same_item([(table, position) for table, position, _ in reads])
     items, consumed = read_items(storage, reads)

@@ -151,12 +151,12 @@ def prepare(
 
 def refuse_unfit_update(table: TableSchema, key: Item, update: Update | None) -> None:
     """Raise SchemaMismatch if the update writes a key attribute, or gives one of an index another type."""
-    refuse_key_update(key, update)
+    _refuse_key_update(key, update)
     if update is not None and not update.top_level_names.isdisjoint(table.index_attributes):
         refuse_index_types(table, update.known_types())
 
 
-def refuse_key_update(key: Item, update: Update | None) -> None:
+def _refuse_key_update(key: Item, update: Update | None) -> None:
     """Raise SchemaMismatch if the update writes an attribute of the primary key."""
     if update is None or update.top_level_names.isdisjoint(key):
         return
@@ -239,7 +239,7 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
             item, size = valid_item(item)
         return put_of(table, item, size, condition, is_item_returned=is_item_returned)
     key = request["Key"]
-    refuse_key_update(key, update)
+    _refuse_key_update(key, update)
     return Write(kind, table, key_position(table, key), key, NO_ITEM, 0, condition, update, is_item_returned)
 
 

@@ -135,11 +135,11 @@ def checked_projection(text: str) -> tuple[Path, ...]:
     parser = Parser(text)
     paths = parser.finished(tuple(parser.separated(parser.path)))
     for path in paths:
-        check_path(path)
+        _check_path(path)
     return paths
 
 
-def check_path(path: Path) -> None:
+def _check_path(path: Path) -> None:
     for part in path:
         if isinstance(part, int):
             if part > MAX_INDEX:
@@ -155,7 +155,7 @@ def _operators_of_condition(node: ConditionNode) -> int:
     while waiting:  # no recursion: only what is counted here is known not to be nested too deeply for it
         part, is_operand = waiting.pop()
         if isinstance(part, PathOperand):
-            check_path(part.path)
+            _check_path(part.path)
         elif isinstance(part, Function):
             _check_function_name(part.name, UPDATE_FUNCTIONS, "a condition")
             if is_operand != (part.name == "size"):
@@ -209,7 +209,7 @@ def _is_operator(part: ConditionPart) -> bool:
 def _operators_of_update(node: UpdateNode) -> int:
     operators = 0
     for action in node.actions:
-        check_path(action.path)
+        _check_path(action.path)
         if action.value is not None:
             operators += _operators_of_value(action.value)
     if node.repeated is not None:
@@ -224,7 +224,7 @@ def _operators_of_value(node: Operand | Sum) -> int:
     while waiting:
         part, is_inside = waiting.pop()
         if isinstance(part, PathOperand):
-            check_path(part.path)
+            _check_path(part.path)
         elif isinstance(part, Function):
             _check_function_name(part.name, CONDITION_FUNCTIONS | {"size"}, "an update")
             if is_inside and part.name == "list_append":

@@ -70,7 +70,7 @@ def tokens_of(text: str, *, is_condition: bool) -> list[Token]:
     return tokens
 
 
-def syntax_error(text: str, tokens: list[Token], at: int) -> InvalidExpression:
+def _syntax_error(text: str, tokens: list[Token], at: int) -> InvalidExpression:
     """Return the error for an unexpected token, shown with its neighbours."""
     token = tokens[at]
     start = tokens[at - 1].start if at > 0 else 0
@@ -388,4 +388,4 @@ class Parser:
         return token.text
 
     def _error(self) -> InvalidExpression:
-        return syntax_error(self._text, self._tokens, self._at)
+        return _syntax_error(self._text, self._tokens, self._at)

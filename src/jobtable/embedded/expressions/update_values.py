@@ -67,7 +67,7 @@ _SETS = frozenset({"SS", "NS", "BS"})
 _LONG_NAMES = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "BOOL": "BOOLEAN", "NULL": "NULL", "L": "LIST", "M": "MAP"}
 
 
-def missing_attribute() -> RequestRefused:
+def _missing_attribute() -> RequestRefused:
     """Return the error for reading a path that the item lacks."""
     return RequestRefused("The provided expression refers to an attribute that does not exist in the item")
 
@@ -91,7 +91,7 @@ def attribute(path: Path) -> Computed:
     def computed(item: Item, values: Values) -> AttributeValue:
         found = value_at(item, path)
         if found is None:
-            raise missing_attribute()
+            raise _missing_attribute()
         return found
 
     return computed

@@ -46,7 +46,7 @@ NO_COST = UpdateCost(0, ())
 """The cost of AttributeUpdates, of which only the resulting item is counted."""
 
 
-def cost_of(actions: Iterable[Action], names: Mapping[str, str]) -> UpdateCost:
+def _cost_of(actions: Iterable[Action], names: Mapping[str, str]) -> UpdateCost:
     """Return the cost of a checked update."""
     size = _UPDATE
     values: list[str] = []
@@ -204,7 +204,7 @@ def program_of_update(node: UpdateNode, names: Mapping[str, str]) -> UpdateProgr
         frozenset(map(str, tree)),
         all(step.section in ("REMOVE", "DELETE") for step in steps),
         tuple(builder.sources),
-        cost_of(actions, names),
+        _cost_of(actions, names),
     )
 
 

@@ -6,17 +6,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jobtable.embedded.expressions import Condition, Projection, Update
+from jobtable.embedded.expressions.updates import Step
 from jobtable.embedded.older.conversions import (
+    AttributesToGet,
+    OlderFilter,
     OlderKeyCondition,
-    attribute_updates,
-    attributes_to_get,
-    expected,
-    older_filter,
+    check_name,
+    comparisons,
+    expectation,
+    joined,
+    program_of,
+    step_of,
 )
 from jobtable.embedded.request_checks import AT_LEAST_ONE, Limits, constraint, lower_first
 from jobtable.embedded.shapes import wrong_type
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Request
+from jobtable.store.backend import AttributeValue, Request
 
 _CONDITIONAL = ("Expected", "ConditionalOperator")
 _PARAMETERS = {
@@ -73,19 +79,35 @@ class OlderParameters:
 
     def condition(self) -> Condition | None:
         """Return the condition of Expected; None if it has no conditions."""
-        return expected(self._request)
+        conditions: dict[str, Any] = self._request.get("Expected") or {}
+        return joined(Condition, self._request, [expectation(name, conditions[name]) for name in conditions])
 
     def filter(self, parameter: str) -> Condition | None:
         """Return the condition of QueryFilter or ScanFilter; None if it has no conditions."""
-        return older_filter(self._request, parameter)
+        by_older_reader = parameter == "ScanFilter"  # DynamoDB's older reader reads it (see wordings.py)
+        found = comparisons(self._request.get(parameter) or {}, may_be_deeper=by_older_reader)
+        return joined(OlderFilter, self._request, found)
 
     def update(self) -> Update | None:
         """Return the update of AttributeUpdates; None if it changes nothing."""
-        return attribute_updates(self._request)
+        values: dict[str, AttributeValue] = {}
+        steps: list[Step] = []
+        for name, update in (self._request.get("AttributeUpdates") or {}).items():
+            check_name(name)
+            if update is not None:  # DynamoDB takes null for nothing
+                steps.append(step_of(name, update, values))
+        return Update(program_of(steps, values), values) if steps else None
 
     def projection(self) -> Projection | None:
         """Return the projection of AttributesToGet; None if the request wants no attributes in particular."""
-        return attributes_to_get(self._request)
+        names = self._request.get("AttributesToGet")
+        if names is None:
+            return None
+        for number, name in enumerate(names):
+            check_name(name)
+            if name in names[:number]:
+                raise RequestRefused(f"{INVALID}Duplicate value in attribute name: {name}")
+        return AttributesToGet(dict.fromkeys(names), frozenset())
 
     def key_condition(self) -> OlderKeyCondition:
         """Return KeyConditions, not yet matched with a key schema."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from jobtable.embedded.expressions import Condition, Projection, Update
+from jobtable.embedded.expressions import Condition, Projection
 from jobtable.embedded.expressions import condition_tests as tests
 from jobtable.embedded.expressions import update_values as compute
 from jobtable.embedded.expressions.checks import Checks
@@ -109,17 +109,6 @@ class OlderFilter(Condition):
     parameter = "QueryFilter"
 
 
-def expected(request: Request) -> Condition | None:
-    conditions: dict[str, Any] = request.get("Expected") or {}
-    return _joined(Condition, request, [_expectation(name, conditions[name]) for name in conditions])
-
-
-def older_filter(request: Request, parameter: str) -> Condition | None:
-    """Return the condition of a filter, or raise RequestRefused; None if it has no conditions."""
-    by_older_reader = parameter == "ScanFilter"  # DynamoDB's older reader reads it (see wordings.py)
-    return _joined(OlderFilter, request, comparisons(request.get(parameter) or {}, may_be_deeper=by_older_reader))
-
-
 def comparisons(conditions: dict[str, Any], *, may_be_deeper: bool = False) -> list[Comparison]:
     """Return the comparisons of a map of conditions, or raise RequestRefused."""
     found = []
@@ -132,7 +121,8 @@ def comparisons(conditions: dict[str, Any], *, may_be_deeper: bool = False) -> l
     return found
 
 
-def _expectation(name: str, condition: dict[str, Any] | None) -> Comparison:
+def expectation(name: str, condition: dict[str, Any] | None) -> Comparison:
+    """Return the comparison of one member of Expected, or raise RequestRefused."""
     check_name(name)
     if condition is None:
         raise _wrong("ExpectedAttributeValue must not be null", name)
@@ -166,7 +156,7 @@ def _wrong(reason: str, name: str) -> RequestRefused:
     return RequestRefused(f"{INVALID}{reason} for Attribute: {name}")
 
 
-def _joined(kind: type[Condition], request: Request, found: list[Comparison]) -> Condition | None:
+def joined(kind: type[Condition], request: Request, found: list[Comparison]) -> Condition | None:
     if not found:
         return None
     tests = [comparison.test() for comparison in found]
@@ -240,35 +230,12 @@ class AttributesToGet(Projection):
     parameter = "AttributesToGet"
 
 
-def attributes_to_get(request: Request) -> Projection | None:
-    names = request.get("AttributesToGet")
-    if names is None:
-        return None
-    seen: set[str] = set()
-    for name in names:
-        check_name(name)
-        if name in seen:
-            raise RequestRefused(f"{INVALID}Duplicate value in attribute name: {name}")
-        seen.add(name)
-    return AttributesToGet(dict.fromkeys(names), frozenset())
-
-
 _SETS = ("SS", "NS", "BS")
 _ADDED = (*_SETS, "N", "L")
 _NOTHING: frozenset[str] = frozenset()
 
 
-def attribute_updates(request: Request) -> Update | None:
-    values: dict[str, AttributeValue] = {}
-    steps: list[Step] = []
-    for name, update in (request.get("AttributeUpdates") or {}).items():
-        check_name(name)
-        if update is not None:  # DynamoDB takes null for nothing
-            steps.append(_step(name, update, values))
-    return Update(_program(steps, values), values) if steps else None
-
-
-def _step(name: str, update: dict[str, Any], values: dict[str, AttributeValue]) -> Step:
+def step_of(name: str, update: dict[str, Any], values: dict[str, AttributeValue]) -> Step:
     """Return the change of one attribute; its value, if there is one, is kept under the attribute's name."""
     action, value = update.get("Action") or "PUT", update.get("Value")
     if value is None:
@@ -309,7 +276,7 @@ def _appended(name: str) -> Computed:
     return computed
 
 
-def _program(steps: list[Step], values: dict[str, AttributeValue]) -> UpdateProgram:
+def program_of(steps: list[Step], values: dict[str, AttributeValue]) -> UpdateProgram:
     names = [str(step.path[0]) for step in steps]
     return UpdateProgram(
         steps=tuple(steps),

@@ -86,7 +86,7 @@ class Given:
         return isinstance(self.parsed.statement, SelectStatement)
 
 
-def requests_of(request: Request, member: str, most: int, members: Mapping[str, Member]) -> list[Request]:
+def _requests_of(request: Request, member: str, most: int, members: Mapping[str, Member]) -> list[Request]:
     """Return the statements of a request with their options; RequestRefused for an invalid number or form."""
     bodies: list[Any] = request[member]
     path = lower_first(member)
@@ -104,7 +104,7 @@ def given(number: int, body: Request, parameters: Sequence[AttributeValue]) -> G
     return Given(number, body, parse(body["Statement"]), parameters)
 
 
-def short_code(fault: RequestError) -> str:
+def _short_code(fault: RequestError) -> str:
     """Return the name of a fault in batches and in the reasons of a cancelled transaction."""
     code = fault.code.removesuffix("Exception")
     return "ValidationError" if code == "Validation" else code
@@ -122,7 +122,7 @@ def prepare_read(tables: Tables, select: SelectStatement, terms: Terms, otherwis
     return table, key_position(table, found[0]), projection
 
 
-def read_one(storage: Storage, request: Request, read: Read) -> Response:
+def _read_one(storage: Storage, request: Request, read: Read) -> Response:
     """Read the item, and answer as GetItem does."""
     table, position, projection = read
     found = storage.sized(table, position)
@@ -197,7 +197,7 @@ _Prepared: TypeAlias = tuple[Given, Read | Write]
 def batch_execute_statement(storage: Storage, request: Request) -> Response:
     """Run up to 25 reads of single items or 25 writes, with an answer or an error for each."""
     check_members(request, _BATCH_MEMBERS)
-    bodies = requests_of(request, "Statements", _MAX_STATEMENTS, _STATEMENT_MEMBERS)
+    bodies = _requests_of(request, "Statements", _MAX_STATEMENTS, _STATEMENT_MEMBERS)
     parsed = [_given_or_fault(number, body) for number, body in enumerate(bodies)]
     if len({one.is_read() for one in parsed if isinstance(one, Given)}) > 1:
         raise RequestRefused("Read and write requests together in the same batch is not supported.")
@@ -252,7 +252,7 @@ def _done(storage: Storage, request: Request, one: Given, action: Read | Write) 
     }
     response: dict[str, Any] = {"TableName": table.name}
     try:
-        done = run_write(storage, wanted, action) if isinstance(action, Write) else read_one(storage, wanted, action)
+        done = run_write(storage, wanted, action) if isinstance(action, Write) else _read_one(storage, wanted, action)
     except _FAULTS as fault:
         is_insert = isinstance(one.parsed.statement, InsertStatement) and isinstance(fault, ConditionalCheckFailed)
         return response | _refusal(duplicate_key() if is_insert else fault)
@@ -266,7 +266,7 @@ def _done(storage: Storage, request: Request, one: Given, action: Read | Write) 
 
 def _refusal(refused: RequestError) -> dict[str, Any]:
     fault = in_words_of("BatchExecuteStatement", refused)
-    return {"Error": {"Code": short_code(fault), "Message": fault.message, **fault.details}}
+    return {"Error": {"Code": _short_code(fault), "Message": fault.message, **fault.details}}
 
 
 _TRANSACTION_MEMBERS = {
@@ -280,7 +280,7 @@ _NO_KEY_IN_TRANSACTION = "Select statements within ExecuteTransaction must speci
 def execute_transaction(storage: Storage, request: Request) -> Response:
     """Read up to 100 single items at one moment, or run up to 100 writes and checks, atomically."""
     check_members(request, _TRANSACTION_MEMBERS)
-    bodies = requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
+    bodies = _requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
     parameters = [parameters_of(body) for body in bodies]
     statements = []
     for number, body in enumerate(bodies):
@@ -362,5 +362,5 @@ def _in_words_of(statements: list[Given], cancellation: TransactionCanceled) -> 
     for one, reason in zip(statements, cancellation.details["CancellationReasons"], strict=True):
         is_insert = isinstance(one.parsed.statement, InsertStatement) and reason["Code"] == "ConditionalCheckFailed"
         fault = duplicate_key()
-        reasons.append({"Code": short_code(fault), "Message": fault.message} if is_insert else reason)
+        reasons.append({"Code": _short_code(fault), "Message": fault.message} if is_insert else reason)
     return cancelled_for(reasons)

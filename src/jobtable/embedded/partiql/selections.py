@@ -63,7 +63,7 @@ class Plan:
         """Return the wanted part of an item: each path under its last name, or all of it."""
         if not self.paths:
             return item
-        found = ((name_of(path), value_at(item, path)) for path in self.paths)
+        found = ((_name_of(path), value_at(item, path)) for path in self.paths)
         return {name: value for name, value in found if value is not None}
 
 
@@ -127,7 +127,7 @@ def projection_of(paths: tuple[Path, ...]) -> Projection | None:
     """Return the attributes to read for these paths; None for all. RequestRefused if two of them overlap."""
     if not paths:
         return None
-    names = [name_of(path) for path in paths]
+    names = [_name_of(path) for path in paths]
     twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if twice is not None:
         raise RequestRefused(f"Duplicate identifiers in select clause: {twice}")
@@ -139,7 +139,7 @@ def projection_of(paths: tuple[Path, ...]) -> Projection | None:
         raise RequestRefused(str(error)) from error
 
 
-def name_of(path: Path) -> str:
+def _name_of(path: Path) -> str:
     """Return the name of the value at a path in answers: its last name with the indexes after it."""
     last = max(number for number, part in enumerate(path) if isinstance(part, str))
     return str(path[last]) + "".join(f"[{index}]" for index in path[last + 1 :])

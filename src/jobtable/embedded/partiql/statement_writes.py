@@ -54,7 +54,7 @@ _CHANGES_OF_SETS = frozenset({"set_add", "set_delete"})
 _SETS = frozenset({"SS", "NS", "BS"})
 
 
-def update_program(changes: tuple[Assignment | Removal, ...], terms: Terms) -> tuple[UpdateProgram, Update]:
+def _update_program(changes: tuple[Assignment | Removal, ...], terms: Terms) -> tuple[UpdateProgram, Update]:
     """Return the update that the changes make, or raise RequestRefused."""
     # Here DynamoDB reads the changes from first to last, in UpdateExpression from last to first.
     node = UpdateNode(tuple(_action(change, terms) for change in changes)[::-1], None)
@@ -183,7 +183,7 @@ def _insert(tables: Tables, statement: InsertStatement, terms: Terms, request: R
 
 def _update(tables: Tables, statement: UpdateStatement, terms: Terms, request: Request) -> Write:
     _refuse_index(statement.source)
-    program, update = update_program(statement.changes, terms)
+    program, update = _update_program(statement.changes, terms)
     tree = None if statement.where is None else condition_tree(statement.where, terms)
     table = table_of(tables, statement.source)
     key, rest = _single_key(table, tree, terms)

@@ -36,7 +36,7 @@ _PIECE_BYTES = 4096
 _WEIGHT = re.compile(r";\s*q\s*=\s*(-?\d+(?:\.\d*)?)\s*(?:;|$)")
 
 
-def unpacked_body(request: HttpRequest) -> bytes:
+def _unpacked_body(request: HttpRequest) -> bytes:
     """Return the decompressed body of a request, or raise.
 
     The service answers an invalid one with status 500, after which clients send the same again.
@@ -89,7 +89,7 @@ _UNPACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": _unzipped, "deflate":
 
 
 @lru_cache(maxsize=16)
-def packing_for(accepted: str) -> str | None:
+def _packing_for(accepted: str) -> str | None:
     """Return the encoding that the client prefers among the supported ones; the first of equals."""
     weights: dict[str, float] = {}
     for entry in accepted.lower().split(","):
@@ -107,7 +107,7 @@ def _weight(entry: str) -> float:
 
 
 def packed(body: bytes, encoding: str) -> bytes:
-    """Compress an answer in an encoding of packing_for."""
+    """Compress an answer in an encoding of _packing_for."""
     return _PACKERS[encoding](body)
 
 
@@ -121,15 +121,15 @@ _TWO_DAYS_SECONDS = 172_800
 _EXPOSED = "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date"
 
 
-def is_question(request: HttpRequest) -> bool:
+def _is_question(request: HttpRequest) -> bool:
     """Whether a browser asks if it may send a page's request."""
     return request.method == "OPTIONS" and "origin" in request.headers
 
 
-def with_allowance(response: HttpResponse, request: HttpRequest) -> HttpResponse:
+def _with_allowance(response: HttpResponse, request: HttpRequest) -> HttpResponse:
     """Return the response with the headers that let the page read it."""
     allowed = [("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", _EXPOSED)]
-    if is_question(request):
+    if _is_question(request):
         allowed.append(("Access-Control-Max-Age", str(_TWO_DAYS_SECONDS)))
         for what in ("Method", "Headers"):
             asked = request.headers.get(f"access-control-request-{what.lower()}")
@@ -193,7 +193,7 @@ class DynamoDbProtocol:
         """Return the response to one request, in the request's media type."""
         response = self._answer(request)
         if self._signatures is not None and "origin" in request.headers:
-            response = with_allowance(response, request)
+            response = _with_allowance(response, request)
         if request.headers.get("content-type") == _AWS_JSON or _media_type(request.headers) == _AWS_JSON:
             return response
         headers = tuple((name, _PLAIN_JSON if value == _AWS_JSON else value) for name, value in response.headers)
@@ -202,8 +202,8 @@ class DynamoDbProtocol:
     def _answer(self, request: HttpRequest) -> HttpResponse:
         try:
             if request.method in ("GET", "HEAD") and request.target.partition("?")[0] in _HEALTH_PATHS:
-                return health_response(request)
-            if self._signatures is not None and is_question(request):
+                return _health_response(request)
+            if self._signatures is not None and _is_question(request):
                 return _response(200, b"", "text/plain")
             operation, body = self._understand(request)
             content = self._backend.execute(operation, body)
@@ -230,7 +230,7 @@ class DynamoDbProtocol:
         if self._signatures is None and headers.get("origin", "").startswith("http"):
             # A page of any web site could otherwise read and write the tables through the visitor's browser.
             raise request_error("AccessDeniedException", "Requests from web pages are refused")
-        body = unpacked_body(request)
+        body = _unpacked_body(request)
         if request.method != "POST" or (body and _media_type(headers) not in (_AWS_JSON, _PLAIN_JSON)):
             raise HttpError(404, "UnknownOperationException", "Operations are POST requests with a JSON body")
         parsed = _parsed(body) if body else None
@@ -242,7 +242,7 @@ class DynamoDbProtocol:
         return operation, parsed
 
 
-def health_response(request: HttpRequest) -> HttpResponse:
+def _health_response(request: HttpRequest) -> HttpResponse:
     """Return the line for load balancers and people: `healthy: HOST`."""
     line = f"healthy: {request.headers.get('host', 'jobtable')} ".encode("latin-1")
     return _response(200, line, "text/plain")
@@ -303,7 +303,7 @@ def _envelope(status: int, code: str, message: str, details: dict[str, Any]) -> 
 
 
 def _packed_response(body: bytes, accepted: str) -> HttpResponse:
-    encoding = packing_for(accepted)
+    encoding = _packing_for(accepted)
     if encoding is None:
         return _json_response(200, body)
     return _response(200, packed(body, encoding), _AWS_JSON, ("Content-Encoding", encoding))

@@ -45,7 +45,7 @@ def exists(view: View, table_id: int) -> bool:
     return view.connection.execute(f"PRAGMA table_info(journal_{table_id})").fetchone() is not None
 
 
-def first_sequence(view: View, table_id: int) -> int:
+def _first_sequence(view: View, table_id: int) -> int:
     """Return the number of the oldest kept change, or of the next one without any."""
     sql = f"SELECT min(sequence) FROM journal_{table_id}"  # noqa: S608 - the name is made from a number
     (first,) = view.connection.execute(sql).fetchone()
@@ -55,7 +55,7 @@ def first_sequence(view: View, table_id: int) -> int:
 def sequence_after(view: View, table_id: int, seconds: float) -> int:
     """Return the number of the first kept change after a time, or of the next one to come."""
     sql = f"SELECT time FROM journal_{table_id} WHERE sequence = ?"  # noqa: S608 - the name is made from a number
-    low, high = first_sequence(view, table_id), last_sequence(view, table_id) + 1
+    low, high = _first_sequence(view, table_id), last_sequence(view, table_id) + 1
     while low < high:
         middle = (low + high) // 2
         (time,) = view.connection.execute(sql, (middle,)).fetchone()
@@ -115,7 +115,7 @@ def streams(
     return [StreamRecord.from_stored(row) for (row,) in view.connection.execute(sql, names)]
 
 
-def streams_of(view: View, table_id: int) -> list[StreamRecord]:
+def _streams_of(view: View, table_id: int) -> list[StreamRecord]:
     """Return the streams of one table, without those of deleted tables with its name."""
     rows = view.connection.execute("SELECT record FROM streams WHERE table_id = ?", (table_id,))
     return [StreamRecord.from_stored(row) for (row,) in rows]
@@ -177,7 +177,7 @@ def _end_of_some(view: View, table_id: int, end: int) -> int:
 
 def forget_streams(transaction: Transaction, table_id: int, now: float) -> bool:
     """Remove the streams of a table that nobody can read any more; True if it has others."""
-    streams = streams_of(transaction, table_id)
+    streams = _streams_of(transaction, table_id)
     gone = [stream for stream in streams if is_over(stream, now)]
     for stream in gone:
         transaction.has_written = True

@@ -6,53 +6,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 
-@dataclass(frozen=True, slots=True)
-class TableStatements:
-    """Items of one table: position, size as DynamoDB measures it, the item as JSON."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """The SQL of one SQLite table; empty where it has no such statement."""
 
     create: str
     drop: str
-    get: str
-    add: str
-    put: str
-    delete: str
-
-
-@dataclass(frozen=True, slots=True)
-class IndexStatements:
-    """Entries of one index: the position, and the byte of it (from 1) at which the table position begins."""
-
-    create: str
-    drop: str
-    put: str
-    delete: str
-
-
-@dataclass(frozen=True, slots=True)
-class JournalStatements:
-    """Changes of one table in the order of their commits."""
-
-    create: str
-    drop: str
-    add: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExpiryStatements:
-    """When each item of one table expires."""
-
-    create: str
-    drop: str
-    put: str
-    delete: str
-    due: str
+    get: str = ""
+    add: str = ""
+    put: str = ""
+    delete: str = ""
+    due: str = ""
 
 
 # The caches are larger than the number of tables that one process uses at a time; a miss only costs time.
 @lru_cache(maxsize=4096)
-def of_table(table_id: int) -> TableStatements:
+def of_table(table_id: int) -> Statements:
+    """Items of one table: position, size as DynamoDB measures it, the item as JSON."""
     name = f"items_{table_id}"
-    return TableStatements(
+    return Statements(
         create=f"CREATE TABLE {name} (position BLOB PRIMARY KEY, size INTEGER NOT NULL, item BLOB NOT NULL)"
         " WITHOUT ROWID",
         drop=f"DROP TABLE {name}",
@@ -64,9 +36,10 @@ def of_table(table_id: int) -> TableStatements:
 
 
 @lru_cache(maxsize=4096)
-def of_index(index_id: int) -> IndexStatements:
+def of_index(index_id: int) -> Statements:
+    """Entries of one index: the position, and the byte of it (from 1) at which the table position begins."""
     name = f"index_{index_id}"
-    return IndexStatements(
+    return Statements(
         create=f"CREATE TABLE {name} (position BLOB PRIMARY KEY, target INTEGER NOT NULL) WITHOUT ROWID",
         drop=f"DROP TABLE {name}",
         put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?)",  # noqa: S608 - the name is made from a number
@@ -99,9 +72,10 @@ def _entries(table_id: int, index_id: int | None) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=4096)
-def of_journal(table_id: int) -> JournalStatements:
+def of_journal(table_id: int) -> Statements:
+    """Changes of one table in the order of their commits."""
     name = f"journal_{table_id}"
-    return JournalStatements(
+    return Statements(
         # SQLite gives each row the number after the largest one; no number comes twice, because the last row stays.
         create=f"CREATE TABLE IF NOT EXISTS {name} (sequence INTEGER PRIMARY KEY, time INTEGER NOT NULL,"
         " position BLOB NOT NULL, old BLOB, new BLOB, by_service INTEGER NOT NULL)",
@@ -111,9 +85,10 @@ def of_journal(table_id: int) -> JournalStatements:
 
 
 @lru_cache(maxsize=4096)
-def of_expiry(table_id: int) -> ExpiryStatements:
+def of_expiry(table_id: int) -> Statements:
+    """When each item of one table expires."""
     name = f"expiry_{table_id}"
-    return ExpiryStatements(
+    return Statements(
         create=f"CREATE TABLE {name} (time INTEGER, position BLOB, PRIMARY KEY (time, position)) WITHOUT ROWID",
         drop=f"DROP TABLE IF EXISTS {name}",
         put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?)",  # noqa: S608 - the name is made from a number

@@ -45,7 +45,7 @@ def step_of(entries: Iterator[_Entry]) -> list[_Entry]:
     return step
 
 
-def filled_or_begun(transaction: Transaction, record: TableRecord, ids: list[int]) -> TableRecord:
+def _filled_or_begun(transaction: Transaction, record: TableRecord, ids: list[int]) -> TableRecord:
     """Fill new indexes, and a list of expiry times under the id of its table, or start to; return the new record."""
     if is_small(*transaction.counters([record.id])[record.id]):
         for id_ in ids:
@@ -72,7 +72,7 @@ def fill_some(id_: int, transaction: Transaction) -> bool:
     step = step_of(items)
     _fill_from(transaction, record.table_schema(), id_, step)
     if next(items, None) is None:
-        forget_filling(transaction, id_)
+        _forget_filling(transaction, id_)
         finish_filling(transaction, _marked(record, [id_], is_filling=False))
         return False
     transaction.connection.execute("UPDATE fillings SET position = ? WHERE id = ?", (step[-1][0], id_))
@@ -86,7 +86,7 @@ def finish_filling(transaction: Transaction, record: TableRecord) -> None:
     transaction.catalogue_changed = True
 
 
-def forget_filling(transaction: Transaction, id_: int) -> None:
+def _forget_filling(transaction: Transaction, id_: int) -> None:
     """Remove the progress of a filling, if there is one."""
     transaction.connection.execute("DELETE FROM fillings WHERE id = ?", (id_,))
 
@@ -189,7 +189,7 @@ def change_table(transaction: Transaction, before: TableRecord, after: TableReco
             transaction.connection.execute(statements.of_expiry(after.id).create)
             to_fill.append(after.id)
     if to_fill:
-        after = filled_or_begun(transaction, after, to_fill)
+        after = _filled_or_begun(transaction, after, to_fill)
     replace_record(transaction.connection, after)
     _follow_journal(transaction, after)
     return after
@@ -225,7 +225,7 @@ def _drop_index(transaction: Transaction, index: IndexRecord) -> None:
 
 def _drop_expiry(transaction: Transaction, table_id: int) -> None:
     transaction.connection.execute(statements.of_expiry(table_id).drop)
-    forget_filling(transaction, table_id)
+    _forget_filling(transaction, table_id)
 
 
 def _drop_entries(transaction: Transaction, id_: int, drop: str) -> None:
@@ -238,7 +238,7 @@ def _drop_entries(transaction: Transaction, id_: int, drop: str) -> None:
         transaction.connection.execute(drop)
     transaction.connection.execute("DELETE FROM counters WHERE id = ?", (id_,))
     transaction.uncount(id_)
-    forget_filling(transaction, id_)
+    _forget_filling(transaction, id_)
 
 
 def _follow_journal(transaction: Transaction, record: TableRecord) -> None:

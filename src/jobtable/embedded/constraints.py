@@ -31,8 +31,7 @@ class Rule(Limits):
     """The constraints on one parameter, and on the members of the structure or structures in it."""
 
     is_required: bool = False
-    is_looked_for_first: bool = False
-    """Whether a request without it is refused for that alone."""
+    is_looked_for_first: bool = False  # whether a request without it is refused for that alone
     name_faults: Callable[[str], list[str]] | None = None
     """Checks a parameter that is a name; returns the constraints that it breaks."""
     members: Mapping[str, Rule] = field(default_factory=dict)

@@ -62,19 +62,16 @@ class Reading:
     bounds: Range
     reverse: bool
     limit: int | None
-    fetches_from_table: bool
-    """Whether entries of an index are completed from the table."""
+    fetches_from_table: bool  # whether entries of an index are completed from the table
     wants_items: bool
-    as_json: bool
-    """Whether whole items may stay JSON."""
+    as_json: bool  # whether whole items may stay JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """The entries that were read."""
 
-    items: list[Item] | list[bytes]
-    """Empty if only their number was wanted."""
+    items: list[Item] | list[bytes]  # empty if only their number was wanted
     scanned: int
     last: Item | None
     """The last entry read, if the page ended before the entries did, or exactly with them."""
@@ -240,8 +237,7 @@ def scan(storage: Storage, request: Request) -> Response:
     return _respond(storage, request, source, from_start(bounds, start, forward=True), reverse=False)
 
 
-_Selection: TypeAlias = tuple[Condition | None, Projection | None]
-"""A filter and a projection."""
+_Selection: TypeAlias = tuple[Condition | None, Projection | None]  # a filter and a projection
 
 
 def _older_selection(older: OlderParameters, parameter: str) -> _Selection | None:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
 AT_LEAST_ONE = "Member must have length greater than or equal to 1"
-MOST_TOLD = 10
-"""DynamoDB reports no more broken constraints than this."""
+MOST_TOLD = 10  # DynamoDB reports no more broken constraints than this
 _PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 
 
@@ -62,16 +61,12 @@ class Member(Limits):
     type: type
     required: bool = False
     is_table_name: bool = False
-    is_index_name: bool = False
-    """Whether it names an index, for which ARNs are invalid."""
-    names_tables: bool = False
-    """Whether the keys of a map are names of tables."""
-    is_shown: bool = True
-    """Whether DynamoDB shows the value that breaks a constraint."""
+    is_index_name: bool = False  # whether it names an index, for which ARNs are invalid
+    names_tables: bool = False  # whether the keys of a map are names of tables
+    is_shown: bool = True  # whether DynamoDB shows the value that breaks a constraint
     fixed_message: str = ""
     """DynamoDB's message for any broken constraint, if it shows neither the value nor the member."""
-    is_free: bool = field(init=False)
-    """Whether every value of the type is valid."""
+    is_free: bool = field(init=False)  # whether every value of the type is valid
 
     def __post_init__(self) -> None:
         has_limits = any(limit is not None for limit in (self.least, self.most, self.shortest, self.longest))

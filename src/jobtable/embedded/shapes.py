@@ -17,8 +17,7 @@ from jobtable.embedded.wordings import BOOLEAN, INTEGER, LONG, STRING, wrong_jso
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
-_DEEPEST = 100
-"""Deeper values are refused for their depth, whatever they are."""
+_DEEPEST = 100  # deeper values are refused for their depth, whatever they are
 _PARAMETERIZED = "sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl"
 _NOT_A_COLLECTION = (
     f"class {_PARAMETERIZED} cannot be cast to class java.lang.Class ({_PARAMETERIZED} and java.lang.Class are in"

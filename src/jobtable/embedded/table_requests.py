@@ -38,8 +38,7 @@ from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request
 
 MOST_GLOBAL_INDEXES = 20
-NO_ID = 0
-"""The id of a new table or index until it is stored."""
+NO_ID = 0  # the id of a new table or index until it is stored
 _MOST_LOCAL_INDEXES = 5
 _MOST_INCLUDED = 100
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")

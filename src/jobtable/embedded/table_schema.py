@@ -65,8 +65,7 @@ def segment_range(segment: int, total: int) -> tuple[bytes, bytes | None]:
 Range: TypeAlias = tuple[bytes, bytes | None]
 """Positions from the first (inclusive) to the second (exclusive; None: to the end)."""
 
-IndexValues: TypeAlias = tuple[str, ...]
-"""The values of an index key, partition first, without their types."""
+IndexValues: TypeAlias = tuple[str, ...]  # the values of an index key, partition first, without their types
 
 MAX_PARTITION_BYTES = 2048
 MAX_SORT_BYTES = 1024
@@ -96,10 +95,8 @@ class IndexSchema:
     sort: tuple[KeyAttribute, ...]
     projection: ProjectionType
     included: frozenset[str]
-    is_filling: bool = False
-    """Whether it still lacks older items and cannot be read."""
-    key: tuple[KeyAttribute, ...] = field(init=False)
-    """The attributes of the index key, partition first."""
+    is_filling: bool = False  # whether it still lacks older items and cannot be read
+    key: tuple[KeyAttribute, ...] = field(init=False)  # the attributes of the index key, partition first
 
     def __post_init__(self) -> None:
         _set(self, "key", self.partition + self.sort)
@@ -135,10 +132,8 @@ class TableSchema:
     ttl_attribute: str | None
     is_journaled: bool
     """Whether a stream or point-in-time recovery needs the changes of this table."""
-    is_filling_expiry: bool = False
-    """Whether the list of expiry times still lacks older items."""
-    key: tuple[KeyAttribute, ...] = field(init=False)
-    """The attributes of the primary key, partition first."""
+    is_filling_expiry: bool = False  # whether the list of expiry times still lacks older items
+    key: tuple[KeyAttribute, ...] = field(init=False)  # the attributes of the primary key, partition first
     index_attributes: Mapping[str, KeyAttribute] = field(init=False)
     """The attributes of all index keys, by name."""
     looked_at: frozenset[str] | None = field(init=False)

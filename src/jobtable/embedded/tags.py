@@ -19,8 +19,7 @@ _MOST_BYTES = 10_240
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _TAG_MEMBERS = {"Tags": Member(list, required=True)}
 _UNTAG_MEMBERS = {"TagKeys": Member(list, required=True)}
-_TEXT = re.compile(r"[\w\s+\-=.:/@]*")
-"""Letters, numbers and white space of any script, and a few signs."""
+_TEXT = re.compile(r"[\w\s+\-=.:/@]*")  # letters, numbers and white space of any script, and a few signs
 
 
 def tags_of(request: Request, member: str) -> dict[str, str]:

@@ -8,8 +8,7 @@ from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
-MOST_UNITS = 40_000
-"""Most units of a table or an index."""
+MOST_UNITS = 40_000  # most units of a table or an index
 _MEMBERS = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
 _INITIAL_ON_DEMAND = (12_000, 4_000)
 _ABOUT_INITIAL = (
@@ -62,8 +61,7 @@ def _given(structure: Request, least: WarmThroughput, faults: tuple[str, ...]) -
 
 MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
-_BOUND = 1_000_000_000_000
-"""More units are refused before the limits of tables are checked."""
+_BOUND = 1_000_000_000_000  # more units are refused before the limits of tables are checked
 _REQUEST_UNITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _NO_LIMIT = -1
 

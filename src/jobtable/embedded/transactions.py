@@ -173,8 +173,7 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
     return run.response()
 
 
-_Actions: TypeAlias = list[tuple[str, Request]]
-"""The actions of a request, each with its kind."""
+_Actions: TypeAlias = list[tuple[str, Request]]  # the actions of a request, each with its kind
 _Prepared: TypeAlias = tuple[list[Write], _Actions, bytes]
 """The writes, their actions, and what two requests with one token must have in common: all but the order of members and
 nulls.

@@ -18,8 +18,7 @@ Split: TypeAlias = Literal["ReadCapacityUnits", "WriteCapacityUnits"]
 
 _READ_BLOCK = 4096
 _WRITE_BLOCK = 1024
-_LOCAL_ENTRY_BYTES = 100
-"""Bytes of each entry of a local index besides its attributes."""
+_LOCAL_ENTRY_BYTES = 100  # bytes of each entry of a local index besides its attributes
 _GIGABYTE = 1024**3
 
 

@@ -48,10 +48,8 @@ class Write(NamedTuple):
     position: bytes
     key: Item
     """The primary key; for a put the item, or the known attributes of an EncodedItem."""
-    put: Sized
-    """The item that a put leaves; NO_ITEM for others."""
-    values_size: int
-    """The bytes of the values that its expressions use."""
+    put: Sized  # the item that a put leaves; NO_ITEM for others
+    values_size: int  # the bytes of the values that its expressions use
     condition: Condition | None
     update: Update | None
     returns_item_on_failure: bool

@@ -23,10 +23,8 @@ class Condition:
 
     __slots__ = ("_test", "_values", "top_level_names")
 
-    parameter = "Filter Expression"
-    """DynamoDB's name for it as the filter of a query."""
-    top_level_names: frozenset[str]
-    """The top-level attributes that the condition reads."""
+    parameter = "Filter Expression"  # DynamoDB's name for it as the filter of a query
+    top_level_names: frozenset[str]  # the top-level attributes that the condition reads
 
     def __init__(self, test: Predicate, values: Mapping[str, AttributeValue], top_level_names: frozenset[str]) -> None:
         self._test = test
@@ -71,8 +69,7 @@ class ConditionProgram:
     """A condition, prepared as far as possible without the values of a request."""
 
     test: Predicate
-    checks: Checks
-    """Checks of the values."""
+    checks: Checks  # checks of the values
     names_used: frozenset[str]
     values_used: frozenset[str]
     top_level_names: frozenset[str]

@@ -44,8 +44,7 @@ class KeyCondition:
     """One value per partition attribute, in the order of the schema."""
     sort_equal: tuple[AttributeValue, ...]
     """Values of the first sort attributes, from left to right; may be fewer than the schema has."""
-    sort_range: SortRange | None
-    """The condition on the sort attribute after those of `sort_equal`."""
+    sort_range: SortRange | None  # the condition on the sort attribute after those of `sort_equal`
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,9 @@ from jobtable.store.backend import AttributeValue, Item
 Path: TypeAlias = tuple[str | int, ...]
 """An attribute name, then names of map members and indexes of list elements. In an AST a name may be a #placeholder."""
 
-PathTree: TypeAlias = "dict[str | int, PathTree | None]"
-"""Paths that share their beginnings; None ends one."""
+PathTree: TypeAlias = "dict[str | int, PathTree | None]"  # paths that share their beginnings; None ends one
 
-Values: TypeAlias = Mapping[str, AttributeValue]
-"""The values of a request, by their :names."""
+Values: TypeAlias = Mapping[str, AttributeValue]  # the values of a request, by their :names
 Computed: TypeAlias = Callable[[Item, Values], AttributeValue | None]
 """A value that depends on an item and on the values of the request; None where it is missing."""
 

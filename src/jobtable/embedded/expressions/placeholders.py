@@ -15,8 +15,7 @@ from jobtable.store.backend import AttributeValue, Request
 
 T = TypeVar("T")
 
-Names: TypeAlias = tuple[tuple[str, str], ...]
-"""The entries of ExpressionAttributeNames, as a key for caches."""
+Names: TypeAlias = tuple[tuple[str, str], ...]  # the entries of ExpressionAttributeNames, as a key for caches
 
 MOST_TREES = 128
 """Number of trees kept of each kind of expression. The longest takes half a megabyte."""
@@ -67,11 +66,9 @@ class Placeholders:
     __slots__ = ("_used_names", "_used_values", "names", "names_key", "nested_names", "values", "values_size")
 
     names: Mapping[str, str]
-    names_key: Names
-    """The names as a key for caches."""
+    names_key: Names  # the names as a key for caches
     values: Mapping[str, AttributeValue]
-    values_size: int
-    """The bytes of the values, without their keys."""
+    values_size: int  # the bytes of the values, without their keys
     nested_names: frozenset[str]
     """The top-level attributes whose members the expressions so far use, as in `name.member` or `name[0]`."""
 

@@ -15,8 +15,7 @@ class Projection:
 
     parameter = "ProjectionExpression"
 
-    top_level_names: frozenset[str]
-    """The top-level attributes that the projection reads."""
+    top_level_names: frozenset[str]  # the top-level attributes that the projection reads
 
     def __init__(self, tree: PathTree, names_used: frozenset[str]) -> None:
         self._tree = tree

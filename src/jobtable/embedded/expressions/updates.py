@@ -38,8 +38,7 @@ class UpdateCost(NamedTuple):
     """The bytes that DynamoDB counts for an update, as far as they are known without the values of a request."""
 
     size: int
-    values: tuple[str, ...]
-    """The values that are counted too, each as often as it is used."""
+    values: tuple[str, ...]  # the values that are counted too, each as often as it is used
 
 
 NO_COST = UpdateCost(0, ())
@@ -103,8 +102,7 @@ class UpdateProgram:
     values_used: frozenset[str]
     nested_names: frozenset[str]
     top_level_names: frozenset[str]
-    only_removes: bool
-    """Whether it only removes attributes or members of sets."""
+    only_removes: bool  # whether it only removes attributes or members of sets
     sources: tuple[tuple[str, str], ...]
     """Whole attributes whose new type is known without an item, with that type or the name of the value."""
     cost: UpdateCost

@@ -245,8 +245,7 @@ def _check_key_value(attribute: KeyAttribute, value: AttributeValue) -> None:
 
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_MOST = 1000
-"""Most alternatives into which a condition is split."""
+_MOST = 1000  # most alternatives into which a condition is split
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,8 +186,7 @@ def _run_statement(
 _MAX_STATEMENTS = 25
 _BATCH_MEMBERS = {"Statements": Member(list, required=True), "ReturnConsumedCapacity": CAPACITY}
 _STATEMENT_MEMBERS = {**MEMBERS, "ConsistentRead": OPTIONAL_BOOLEAN}
-_FAULTS = (RequestRefused, TableNotFound, ConditionalCheckFailed)
-"""The faults that refuse a single statement."""
+_FAULTS = (RequestRefused, TableNotFound, ConditionalCheckFailed)  # the faults that refuse a single statement
 
 _NO_KEY_IN_BATCH = "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
 

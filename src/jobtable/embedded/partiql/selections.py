@@ -55,8 +55,7 @@ class Plan:
     source: ReadTarget
     ranges: list[Range]
     is_reverse: bool
-    has_whole_keys: bool
-    """Whether each range is the position of one item."""
+    has_whole_keys: bool  # whether each range is the position of one item
     paths: tuple[Path, ...]
 
     def row(self, item: Item) -> Item:
@@ -184,8 +183,7 @@ class _Keys:
         self._names = names
         self._sort = sort
         self._branches = branches
-        self.are_whole = are_whole
-        """Whether each is the key of one item."""
+        self.are_whole = are_whole  # whether each is the key of one item
 
     @classmethod
     def of(
@@ -303,8 +301,7 @@ def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> On
     return chosen
 
 
-_MOST_OF_PARTITIONS = 10
-"""Most items on a page that reads several partitions."""
+_MOST_OF_PARTITIONS = 10  # most items on a page that reads several partitions
 _INVALID = "Invalid NextToken"
 
 
@@ -312,10 +309,8 @@ _INVALID = "Invalid NextToken"
 class _Progress:
     """The progress of a SELECT, and what it has read on this page."""
 
-    at: int
-    """The number of the next range."""
-    after: Item | None
-    """The key in it after which reading continues."""
+    at: int  # the number of the next range
+    after: Item | None  # the key in it after which reading continues
     items: list[Any] = field(default_factory=list)
     units: Units = field(default_factory=Units)
     scanned: int = 0

@@ -69,8 +69,7 @@ class Token(NamedTuple):
     """`kind` is name, number, string, ion or end, or the upper-case keyword or the symbol itself."""
 
     kind: str
-    text: str
-    """A name or string without its quotes, else the text."""
+    text: str  # a name or string without its quotes, else the text
     place: Place
 
 

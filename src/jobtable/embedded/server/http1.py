@@ -47,16 +47,12 @@ class HttpError(Exception):
 class Timeouts:
     """How long one client may hold a connection without doing anything useful, in seconds."""
 
-    idle: float = 120.0
-    """Between two requests."""
-    request: float = 30.0
-    """From the first byte of a request to its last."""
-    response: float = 30.0
-    """Until the client has taken a response."""
+    idle: float = 120.0  # between two requests
+    request: float = 30.0  # from the first byte of a request to its last
+    response: float = 30.0  # until the client has taken a response
     spare: float = 1.0
     """Without a byte while all connections are in use: then it is closed for another client."""
-    place: float = 10.0
-    """Until another connection ends while all are in use."""
+    place: float = 10.0  # until another connection ends while all are in use
 
 
 @dataclass(frozen=True, slots=True)

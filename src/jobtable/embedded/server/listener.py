@@ -19,8 +19,7 @@ from jobtable.embedded.server.protocol import http_error_response
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 0.1
-"""How often a waiting client looks for an unused connection."""
+_LOOK_SECONDS = 0.1  # how often a waiting client looks for an unused connection
 
 MOST_CONNECTIONS = 512
 MOST_FILES = 4 * MOST_CONNECTIONS

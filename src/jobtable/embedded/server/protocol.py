@@ -25,14 +25,12 @@ from jobtable.embedded.wordings import is_deeper
 from jobtable.errors import JobtableError, RequestError, request_error
 from jobtable.store.backend import Backend, Request
 
-LEAST_PACKED_BYTES = 4096
-"""Shorter answers are not compressed."""
+LEAST_PACKED_BYTES = 4096  # shorter answers are not compressed
 _LEVEL = 1
 """Most clients are on this machine, where time costs more than bytes."""
 _GZIP_FORMAT = zlib.MAX_WBITS | 16
 _GZIP_BEGINNING = b"\x1f\x8b"
-_PIECE_BYTES = 4096
-"""As much is copied again between one compressed text and the next."""
+_PIECE_BYTES = 4096  # as much is copied again between one compressed text and the next
 _WEIGHT = re.compile(r";\s*q\s*=\s*(-?\d+(?:\.\d*)?)\s*(?:;|$)")
 
 

@@ -42,8 +42,7 @@ class Throughput(Record):
     write: int = 0
     increased: float | None = None
     decreased: float | None = None
-    decreases: int = 0
-    """Number of decreases on the day (of UTC) of the last one."""
+    decreases: int = 0  # number of decreases on the day (of UTC) of the last one
 
     def decreases_on_day_of(self, now: float) -> int:
         """Return the number of decreases on the day of an instant that is not before the last one."""
@@ -88,15 +87,12 @@ class StreamRecord(Record):
     label: str
     view: ViewType
     created: float
-    after_sequence: int
-    """The last change before the stream was enabled."""
+    after_sequence: int  # the last change before the stream was enabled
     closed: float | None = None
-    last_sequence: int | None = None
-    """The last change before the stream was disabled."""
+    last_sequence: int | None = None  # the last change before the stream was disabled
     table_name: str
     table_id: int
-    key: tuple[tuple[str, str], ...]
-    """The table's key schema: attribute names with HASH or RANGE."""
+    key: tuple[tuple[str, str], ...]  # the table's key schema: attribute names with HASH or RANGE
 
 
 class RecoveryRecord(Record):

@@ -27,8 +27,7 @@ T = TypeVar("T")
 Durability = Literal["full", "normal", "off"]
 
 APPLICATION_ID = 0x4A54424C  # "JTBL", so that `file` and other programs can tell whose file it is
-_BUSY_SECONDS = 10.0
-"""How long to wait for a file that another program locks."""
+_BUSY_SECONDS = 10.0  # how long to wait for a file that another program locks
 _BUSY_SECONDS_AT_ONCE = 0.2
 """How long a writer waits inside of SQLite, where no signal is handled: Ctrl-C is delayed as long."""
 _PAUSE_SECONDS = 0.02
@@ -137,8 +136,7 @@ class Whereabouts:
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened = _identity(path)
-        self.next_look = 0.0
-        """The time of the next check, by the clock of `check`."""
+        self.next_look = 0.0  # the time of the next check, by the clock of `check`
 
     def check(self, now: float) -> None:
         """Raise OSError if the file is missing or another one."""

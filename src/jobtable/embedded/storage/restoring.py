@@ -46,10 +46,8 @@ class BackupRecord(Record):
     """The milliseconds of its creation and eight more digits; with the table's name it identifies the backup."""
     name: str
     created: float
-    expires: float | None = None
-    """When it expires, if DeleteTable made it (SYSTEM)."""
-    is_creating: bool = False
-    """Whether it still lacks items of its table and cannot be used."""
+    expires: float | None = None  # when it expires, if DeleteTable made it (SYSTEM)
+    is_creating: bool = False  # whether it still lacks items of its table and cannot be used
     table: TableRecord
     items: int
     size: int
@@ -91,13 +89,10 @@ class BackupSelection:
 
     table_name: str | None = None
     after_label: str = ""
-    after_table: str = ""
-    """Only those after this label, and for that label after this table."""
+    after_table: str = ""  # only those after this label, and for that label after this table
     before_label: str = AFTER_ALL_LABELS
-    is_expiring: bool | None = None
-    """Only expiring ones, or only others."""
-    now: float = 0
-    """Only those that have not expired then."""
+    is_expiring: bool | None = None  # only expiring ones, or only others
+    now: float = 0  # only those that have not expired then
     most: int = -1
 
 
@@ -129,8 +124,7 @@ def remove_backup(transaction: Transaction, backup: BackupRecord) -> None:
     drop_items(transaction, backup.id)
 
 
-_NO_TABLE = ""
-"""In place of a table's name, if a backup gets the items."""
+_NO_TABLE = ""  # in place of a table's name, if a backup gets the items
 
 
 def begin_restore(transaction: Transaction, source_id: int, target: TableRecord, first_undone: int) -> TableRecord:

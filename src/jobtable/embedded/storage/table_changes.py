@@ -98,8 +98,7 @@ def _marked(record: TableRecord, ids: list[int], *, is_filling: bool) -> TableRe
     return record.model_copy(update={"indexes": indexes, "is_filling_expiry": is_filling_expiry})
 
 
-_Items = Iterable[tuple[bytes, int, Item]]
-"""Positions, sizes and items."""
+_Items = Iterable[tuple[bytes, int, Item]]  # positions, sizes and items
 
 
 def _items(transaction: Transaction, record: TableRecord, after: bytes = b"") -> Iterator[tuple[bytes, int, Item]]:

@@ -41,8 +41,7 @@ class Turn:
     `with turn:` is for one thread of the process at a time. Only the holder of the turn announces.
     """
 
-    BEING_CHANGED = _NUMBER.pack(_NO_NUMBER)
-    """The value of `catalogue_version` after `announce_change`."""
+    BEING_CHANGED = _NUMBER.pack(_NO_NUMBER)  # the value of `catalogue_version` after `announce_change`
 
     def __init__(self, path: str) -> None:
         create_private(path)

@@ -40,11 +40,9 @@ Entry: TypeAlias = tuple[bytes, int, bytes]
 class Sized(NamedTuple):
     """An item with its size as DynamoDB measures it; NO_ITEM where there is none."""
 
-    item: Item | None
-    """All of it, or the known attributes of an EncodedItem."""
+    item: Item | None  # all of it, or the known attributes of an EncodedItem
     size: int
-    body: bytes | None = None
-    """The item as JSON, if known."""
+    body: bytes | None = None  # the item as JSON, if known
 
 
 NO_ITEM = Sized(None, 0)
@@ -54,8 +52,7 @@ class IndexChange(NamedTuple):
     """The effect of a write on one index: the key and the size of the item's entry, before and after."""
 
     schema: IndexSchema
-    before: IndexValues | None
-    """None without an entry."""
+    before: IndexValues | None  # None: no entry
     after: IndexValues | None
     size_before: int
     size_after: int
@@ -71,8 +68,7 @@ class View:
     def __init__(self, connection: sqlite3.Connection, cache: Cache) -> None:
         self.connection = connection
         self._cache = cache
-        self.cursors: list[sqlite3.Cursor] = []
-        """Ranges whose reading has begun."""
+        self.cursors: list[sqlite3.Cursor] = []  # ranges whose reading has begun
 
     def table(self, name: str) -> TableSchema | None:
         """Return the table, or None."""

@@ -44,8 +44,7 @@ class WalBound:
         self._largest = self._next_attempt = largest
         self._step = step
         self._look_seconds = look_seconds
-        self.next_look = 0.0
-        """The time of the next check, by the clock of `restart_if_long`."""
+        self.next_look = 0.0  # the time of the next check, by the clock of `restart_if_long`
 
     def restart_if_long(self, connection: sqlite3.Connection, now: float) -> None:
         """Restart the log if it is too long; wait at most a tenth of a second, and try again when it has grown."""
@@ -83,8 +82,7 @@ class _Call:
     action: Callable[[Transaction], Any]
     result: Any = None
     error: BaseException | None = None
-    is_taken = False
-    """Whether a leader has started it."""
+    is_taken = False  # whether a leader has started it
     is_done = False
     word: threading.Lock | None = None
     """Held while the caller waits for a signal that the call is done, or should lead."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from faults import workload
 from faults.large_work import interrupt, items_of, problems_of
 
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.storage.upkeep import fill_up
 from jobtable.store.backend import Item

@@ -20,7 +20,7 @@ from typing import Literal
 
 from faults import workload
 
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Storage, Transaction, database_files
 from jobtable.embedded.storage.writer import WalBound
 from jobtable.errors import TableInUse

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size

@@ -455,7 +455,7 @@ def test_a_preloaded_module_that_is_not_there_is_told_at_once(bench: Bench) -> N
 
 def test_processes_of_jobs_load_what_their_store_needs_and_not_all_that_a_program_has_loaded() -> None:
     here = process_slots.own_modules(partial(open_jobs, "memory:"))
-    assert {"jobtable.app", "jobtable.embedded.engine", "jobtable.jobs.engine"} <= set(here)
+    assert {"jobtable.app", "jobtable.embedded.backend", "jobtable.jobs.engine"} <= set(here)
     elsewhere = process_slots.own_modules(partial(open_work, "http://127.0.0.1:1", None))
     assert set(elsewhere) - set(here) == {"jobtable.remote.work"}
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jobtable.embedded.storage.problems import table_not_found
+from jobtable.embedded.storage.failures import table_not_found
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.wordings import expect_type
 from jobtable.errors import RequestRefused

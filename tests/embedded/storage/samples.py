@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Sized, Storage, Transaction, View
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.store.backend import Item

@@ -27,7 +27,7 @@ from tests.embedded.storage.samples import (
     table_of,
 )
 
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, table_changes, upkeep, writer
 from jobtable.embedded.storage.catalogue import Cache
 from jobtable.embedded.storage.consistency import inconsistencies

@@ -14,7 +14,7 @@ from typing import Any
 from tests.embedded.storage.samples import create_table, everything, item, put
 
 from jobtable.embedded import storage as package
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.storage.consistency import inconsistencies
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.embedded.storage.samples import everything, item, key_schema, put, table_of
 
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Storage, database, turn, writer
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.consistency import inconsistencies

@@ -13,7 +13,10 @@ from jobtable.embedded.expressions.grammar import ConditionNode, Junction
 from jobtable.embedded.expressions.key_conditions import OneKey, matched
 from jobtable.embedded.expressions.paths import InvalidExpression, Path, check_length, tree_of, value_at
 from jobtable.embedded.key_checks import refuse_nested_keys
-from jobtable.embedded.partiql.conditions import (
+from jobtable.embedded.partiql.statement_writes import key_type_mismatch, table_of
+from jobtable.embedded.partiql.syntax import OrderKey, Reference, SelectStatement, shown
+from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.partiql.where_clauses import (
     Branch,
     attributes_in,
     branches_of,
@@ -25,9 +28,6 @@ from jobtable.embedded.partiql.conditions import (
     negates,
     one_key,
 )
-from jobtable.embedded.partiql.statement_writes import key_type_mismatch, table_of
-from jobtable.embedded.partiql.syntax import OrderKey, Reference, SelectStatement, shown
-from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.queries import PAGE_BYTES, Page, Reading, bounds_of, cursor_of, from_start, read_page
 from jobtable.embedded.read_targets import (
     ReadTarget,

@@ -16,15 +16,6 @@ from jobtable.embedded.expressions.grammar import (
 from jobtable.embedded.expressions.paths import InvalidExpression
 from jobtable.embedded.expressions.updates import UpdateProgram, program_of_update
 from jobtable.embedded.key_checks import SchemaMismatch, key_position, refuse_nested_keys
-from jobtable.embedded.partiql.conditions import (
-    FUNCTIONS,
-    compiled,
-    condition_tree,
-    conjunction,
-    conjuncts,
-    equality,
-    unrecognised,
-)
 from jobtable.embedded.partiql.syntax import (
     Assignment,
     Call,
@@ -43,6 +34,15 @@ from jobtable.embedded.partiql.syntax import (
     UpdateStatement,
 )
 from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.partiql.where_clauses import (
+    FUNCTIONS,
+    compiled,
+    condition_tree,
+    conjunction,
+    conjuncts,
+    equality,
+    unrecognised,
+)
 from jobtable.embedded.request_checks import Tables, find_table, name_faults
 from jobtable.embedded.storage import NO_ITEM
 from jobtable.embedded.table_schema import TableSchema

@@ -18,7 +18,7 @@ from typing import Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from jobtable.embedded.storage.catalogue import catalogue_version
-from jobtable.embedded.storage.problems import cannot_open, is_locked
+from jobtable.embedded.storage.failures import cannot_open, is_locked
 from jobtable.errors import StorageError
 from jobtable.files import sync_folders_above
 

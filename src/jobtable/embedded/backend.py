@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic_core import PydanticSerializationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.embedded.operations import handler_of
+from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.shapes import as_read, wrong_type
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.wordings import expect_type, in_words_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtable.embedded.operations import OPERATIONS, handler_of
+from jobtable.embedded.dispatch import OPERATIONS, handler_of
 from jobtable.errors import RequestRefused
 
 PROGRAM = """
@@ -37,7 +37,7 @@ def test_an_unknown_operation_is_refused() -> None:
 def test_a_list_of_jobs_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     _loaded_by(tmp_path, "tables", "create")
     loaded = _loaded_by(tmp_path, "jobs", "list")
-    assert "jobtable.embedded.engine" in loaded
+    assert "jobtable.embedded.backend" in loaded
     assert not [name for name in loaded if any(word in name for word in RARE)]
 
 

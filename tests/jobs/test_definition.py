@@ -48,7 +48,7 @@ def add(jobs: Jobs, config: Json, max_attempts: int = 1) -> str:
 
 @pytest.mark.parametrize("task", ["train", ":train", "training:", ""])
 def test_a_task_that_can_be_none_is_refused_and_nothing_is_written(jobs: Jobs, task: str) -> None:
-    with pytest.raises(ValueRefusedError, match=f"the task of job 'bad' is '{task}': write module:function"):
+    with pytest.raises(ValueRefusedError, match=f"the task of job 'bad' is '{task}'; write module:function"):
         jobs.submit(NewJob(name="bad", task=task, job_id="bad"))
     with pytest.raises(NotFoundError):
         jobs.queries.get_job("bad")

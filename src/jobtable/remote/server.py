@@ -346,8 +346,8 @@ def error_of(problem: Mapping[str, Any], url: str) -> JobtableError:
 
 def _error(problem: Mapping[str, Any], url: str) -> JobtableError:
     status = int(problem["status"])
-    told = problem.get("detail") or problem.get("title")
-    detail = str(told or f"HTTP {status}")
+    text = problem.get("detail") or problem.get("title")
+    detail = str(text or f"HTTP {status}")
     cls = getattr(errors, str(problem.get("type")), None)
     if isinstance(cls, type) and issubclass(cls, RequestError):
         reason = problem.get("reason")
@@ -362,13 +362,13 @@ def _error(problem: Mapping[str, Any], url: str) -> JobtableError:
         return BackendUnavailable(f"{url}: {detail}")
     if status == 404:
         return NotFoundError(f"{url}: {detail}")
-    if told is None:
+    if text is None:
         return RequestRefused(f"{url} does not answer as a Jobtable server: {detail}")
-    return ConflictError(detail) if status == 409 else RequestRefused(_with_places(detail, problem))
+    return ConflictError(detail) if status == 409 else RequestRefused(_with_members(detail, problem))
 
 
-def _with_places(detail: str, problem: Mapping[str, Any]) -> str:
-    """The sentence, and where the request is wrong, as far as the server says it."""
-    places = problem.get("errors") or []
-    told = [json.dumps(place) if not isinstance(place, str) else place for place in places]
-    return f"{detail}: {'; '.join(told)}" if told else detail
+def _with_members(detail: str, problem: Mapping[str, Any]) -> str:
+    """Return the message with the invalid members of the request that the server names."""
+    members = problem.get("errors") or []
+    named = [member if isinstance(member, str) else json.dumps(member) for member in members]
+    return f"{detail}: {'; '.join(named)}" if named else detail

@@ -1,9 +1,9 @@
 """Whether jobs would wait for each other forever.
 
-A job has two events, its start and its end, and an edge lets one event wait for another: `gate` says which one of the
+A job has two events, its start and its end, and an edge makes one event wait for another: `gate` says which one of the
 dependent, `condition` which one of the dependency. An end always waits for its own start. A cycle of events is a
 deadlock, whatever gates it goes through; a group's child that waits for its parent's start, while the parent's end
-waits for the child's end, is none.
+waits for the child's end, is not a cycle.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class Dependencies:
         edges = self._edges_to(dependency.job_id)
         if _counted(edges) < self._queries.get_job(dependency.job_id).dependents:
             raise ConflictError(
-                f"job {dependency.job_id} cannot begin anew yet: the index does not show all who wait for it; "
+                f"job {dependency.job_id} cannot restart yet: the index does not show all its dependents; "
                 "retry it again in a moment"
             )
         for edge in edges:

@@ -127,33 +127,21 @@ class Claims(EngineCore):
         leases = []
         for entry, job in chosen:
             at = transition.time_for(job)
-            transition.change(
-                job,
-                Status.RUNNING,
-                at,
-                Job.lease_epoch.set(job.lease_epoch + 1),
-                Job.lease_seconds.set(seconds),
-                Job.heartbeat.set(0),
-                Job.attempts.set(job.attempts + 1),
-                Job.instance_id.set(instance_id),
-                Job.started_at.set(at),
-                instance_id=instance_id,
-            )
-            transition.leave_ready(entry)
-            if instance is not None:
-                _record(transition, instance, job.job_id, at)
-            changed = {
-                "status": Status.RUNNING,
+            run = {
                 "lease_epoch": job.lease_epoch + 1,
                 "lease_seconds": seconds,
                 "heartbeat": 0,
                 "attempts": job.attempts + 1,
                 "instance_id": instance_id,
                 "started_at": at,
-                "changed_at": at,
-                "message": None,
             }
-            leases.append(Lease(job.model_copy(update=changed), instance_id, instance is not None))
+            updates = (getattr(Job, name).set(value) for name, value in run.items())
+            transition.change(job, Status.RUNNING, at, *updates, instance_id=instance_id)
+            transition.leave_ready(entry)
+            if instance is not None:
+                _record(transition, instance, job.job_id, at)
+            claimed = job.model_copy(update={**run, "status": Status.RUNNING, "changed_at": at, "message": None})
+            leases.append(Lease(claimed, instance_id, instance is not None))
         most = queue.max_concurrent_jobs
         is_open = (Queue.max_concurrent_jobs == most) & Queue.paused_at.missing()
         has_room = Queue.running_count <= most - len(leases)

@@ -62,7 +62,7 @@ class Parents:
 
     def count(self, transition: Transition) -> list[str]:
         """Change the counts of all parents notified since the last call; return their ids."""
-        told = list(self._updates)
+        notified = list(self._updates)
         for parent, ends in self._updates.items():
             updates: list[Update] = [JobGates.open_completions.increment(-ends.total())]
             updates += [COUNT_OF[status].increment(number) for status, number in ends.items()]
@@ -70,7 +70,7 @@ class Parents:
                 updates.append(JobGates.broken_by.set(self._broken[parent]))
             transition.tx.update(JobGates.key(job_id=parent), *updates)
         self._updates, self._broken = {}, {}
-        return told
+        return notified
 
 
 class Endings:
@@ -127,12 +127,12 @@ class Endings:
             ended = waiting.popleft()
             if not ended.is_final:
                 continue  # it has restarted, so its dependents wait again
-            told = [edge for edge in self.edges_to(ended, waits) if self._close(edge, ended)]
-            for edge in told:
+            notified = [edge for edge in self.edges_to(ended, waits) if self._close(edge, ended)]
+            for edge in notified:
                 also_ended = self._go_on(edge.job_id)
                 if also_ended is not None and also_ended.dependents:
                     waiting.append(also_ended)
-            if len(told) >= ended.dependents:
+            if len(notified) >= ended.dependents:
                 self._leave_settled(ended)
 
     def _settled(self, ended: Job | None) -> Job | None:
@@ -149,14 +149,14 @@ class Endings:
             if not job.dependents:
                 continue
             edges = [only[job.job_id]] if job.job_id in only else self.edges_to(job)
-            told = 0
+            notified = 0
             for edge in edges:
                 if not is_met_by(condition_of(edge), job):
-                    told += 1  # it waits for something else
+                    notified += 1  # it waits for something else
                 elif self._close(edge, job):
-                    told += 1
+                    notified += 1
                     self.go_on(edge.job_id)
-            if told < job.dependents:
+            if notified < job.dependents:
                 unnotified.append(job)
         return unnotified
 

@@ -84,13 +84,9 @@ class Registration:
         self._instances = jobs.instances
         self.instance = Instance(
             instance_id=f"{platform.node() or 'worker'}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
-            instance_type=info.instance_type,
-            gpu_count=info.gpu_count,
+            **vars(info),
             status=InstanceStatus.RUNNING,
             launched_at=jobs.clock.now(),
-            ip_address=info.ip_address,
-            availability_zone=info.availability_zone,
-            is_spot=info.is_spot,
             health_status=Health.HEALTHY,
             queues=list(queues),
             slots=slots,

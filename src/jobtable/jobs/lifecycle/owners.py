@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def owner_of(job: Job, parent: Job | None = None) -> Owner | None:
-    """Return what a job belongs to, as it says itself or as its system recognises it; None if it stands alone."""
+    """Return what a job belongs to, as it says itself or as its system recognises it; None if it belongs to nothing."""
     carried = job.job_config.get("owner") if isinstance(job.job_config, Mapping) else None
     if isinstance(carried, Mapping) and carried.keys() == {"system", "id"}:
         return Owner(str(carried["system"]), str(carried["id"]))

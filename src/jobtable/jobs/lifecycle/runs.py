@@ -124,7 +124,7 @@ class Runs(EngineCore):
                 alone.append(pair)
             else:
                 together[job.job_id] = pair
-        told: dict[str, None] = {}
+        notified: dict[str, None] = {}
         try:
             for group in _groups(together.values()):
                 transition = Transition(self.store, self.clock)
@@ -137,9 +137,9 @@ class Runs(EngineCore):
                 except (Refused, RequestRefused):  # or their results are too large for one transaction
                     alone += group
                 else:
-                    told.update(dict.fromkeys(counted))
+                    notified.update(dict.fromkeys(counted))
         finally:
-            self._advance(told)
+            self._advance(notified)
         for lease, outcome in alone:
             try:
                 self.finish(lease, outcome)

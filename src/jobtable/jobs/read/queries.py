@@ -87,7 +87,7 @@ class JobQueries:
         """All jobs of a tree but its root, by parent and then by creation."""
         return self._store.query(Job.in_tree(root_job_id=root_job_id))
 
-    # --- what stands under a job ------------------------------------------------------------------------------------
+    # --- the records of a job -------------------------------------------------------------------------------------
 
     @access_pattern("Complete status history of a job")
     def list_statuses(self, job_id: str, *, newest_first: bool = False) -> Query[JobStatus]:
@@ -113,12 +113,12 @@ class JobQueries:
 
     @access_pattern("Get the values of a metric from the last hour")
     def list_metric(self, job_id: str, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The values of one metric of a job, oldest first; only those behind `since` where it is given."""
+        """The values of one metric of a job, oldest first; only those after `since` if given."""
         return self._store.query(JobMetric.key(job_id=job_id, metric_name=metric_name), after=since)
 
     @access_pattern("A metric over all jobs by time", index="GSI1")
     def list_metric_of_all_jobs(self, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The values of a metric of every job, oldest first; only those behind `since` where it is given."""
+        """The values of a metric of every job, oldest first; only those after `since` if given."""
         return self._store.query(JobMetric.by_name(metric_name=metric_name), after=since)
 
     @access_pattern("A metric over all jobs by job", index="GSI2")
@@ -225,7 +225,7 @@ class JobQueries:
         return self._store.query(InstanceJob.by_job(job_id=job_id))
 
     def find_instances_of_job(self, job_id: str) -> list[InstanceJob]:
-        """The same as they are now: the index may be behind, but the job's resources name its instances as well."""
+        """Return the same as they are now: the index may lag, but the job's resources name its instances as well."""
         named = [InstanceJob.key(instance_id=use.instance_id, job_id=job_id) for use in self.list_resources(job_id)]
         found = (*self.list_instances_of_job(job_id), *self._store.batch_get(named))
         return list({run.instance_id: run for run in found if run is not None}.values())

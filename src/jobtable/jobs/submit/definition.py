@@ -223,15 +223,7 @@ class NewJob:
             raise ValueRefusedError(
                 f"the config of job {self.name!r} cannot contain {', '.join(own)}; pass it to NewJob directly"
             )
-        given = {
-            "task": self.task,
-            "params": self.params,
-            "timeout_seconds": self.timeout_seconds,
-            "memory_mb": self.memory_mb,
-            "retry": self.retry,
-            "most_interruptions": self.most_interruptions,
-            "grace_seconds": self.grace_seconds,
-        }
+        given = {name: getattr(self, name) for name in Definition.model_fields}
         if self.owner is not None:
             given["owner"] = {"system": self.owner.system, "id": self.owner.id}
         if self.roll_up is not None:
@@ -239,7 +231,7 @@ class NewJob:
         with refusing(f"job {self.name!r}"):
             changed = Definition.model_validate({**self.config, **given})
         if changed.task is not None and not is_path(changed.task):
-            raise ValueRefusedError(f"the task of job {self.name!r} is {changed.task!r}: write module:function")
+            raise ValueRefusedError(f"the task of job {self.name!r} is {changed.task!r}; write module:function")
         try:
             complete = changed.model_dump(mode="json", exclude_defaults=True)
         except ValueError as error:  # also of recursive or too deeply nested values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobtable.errors import JobStateError
 from jobtable.jobs.lifecycle.owners import owner_of
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.submit.definition import DEFAULT_QUEUE, NewJob
+from jobtable.jobs.submit.definition import DEFAULT_QUEUE, Definition, NewJob
 
 
 def copy_of(job: Job) -> NewJob:
@@ -14,22 +14,11 @@ def copy_of(job: Job) -> NewJob:
     if problem is not None:
         raise JobStateError(f"job {job.job_id} cannot be submitted again: {problem}")
     definition = job.definition
+    own = ("name", "description", "job_type", "priority", "tags", "estimated_duration", "max_attempts")
     return NewJob(
-        name=job.name,
-        task=definition.task,
-        params=definition.params,
+        **{name: getattr(job, name) for name in own},
+        **{name: getattr(definition, name) for name in Definition.model_fields},
         queue=job.queue_name or DEFAULT_QUEUE,
-        description=job.description,
-        job_type=job.job_type,
-        priority=job.priority,
-        tags=job.tags,
-        estimated_duration=job.estimated_duration,
-        max_attempts=job.max_attempts,
-        timeout_seconds=definition.timeout_seconds,
-        memory_mb=definition.memory_mb,
-        retry=definition.retry,
-        most_interruptions=definition.most_interruptions,
-        grace_seconds=definition.grace_seconds,
         config={name: value for name, value in (definition.model_extra or {}).items() if name != "roll_up"},
     )
 

@@ -32,7 +32,7 @@ def test_without_a_terminal_it_is_refused(cli: CommandLine, command: tuple[str, 
         services.engine.submit(NewJob(name="kept", task="mine:nothing"))
     cli.run("export", "jobtable", "table.jsonl")
     refused = cli.run(*command, code=2)
-    assert "There is no terminal to ask in: add --yes" in " ".join(refused.stderr.replace("│", "").split())
+    assert "Without a terminal, confirm with --yes" in " ".join(refused.stderr.replace("│", "").split())
     assert refused.stdout == ""
 
 
@@ -50,7 +50,7 @@ def test_without_standard_input_it_is_refused(cli: CommandLine) -> None:
         ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, timeout=240, check=False
     )
     assert refused.returncode == 2
-    assert "There is no terminal to ask in: add --yes" in refused.stderr
+    assert "Without a terminal, confirm with --yes" in refused.stderr
 
 
 END_OF_INPUT = b"\x04"

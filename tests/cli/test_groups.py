@@ -54,7 +54,7 @@ def test_only_orphans_that_are_old_enough_are_swept(cli: CommandLine) -> None:
     assert (young["orphans"], young["objects"]) == (0, 5)
     trial = cli.json("objects", "sweep", "--grace", "0s", "--dry-run")
     assert (trial["orphans"], trial["orphan_bytes"], trial["is_dry_run"]) == (2, 10, True)
-    assert "orphans removed" in cli.run("objects", "sweep", "--grace", "0s", "--yes").stdout
+    assert "orphans deleted" in cli.run("objects", "sweep", "--grace", "0s", "--yes").stdout
     left = {each["key"] for each in cli.json("objects", "list")}
     assert "elsewhere/kept.txt" in left
     assert len([key for key in left if key.startswith(f"jobs/{job_id}/")]) == 2

@@ -42,7 +42,16 @@ def test_a_job_is_submitted_run_and_shown(cli: CommandLine) -> None:
     assert [status["status"] for status in shown["statuses"]][::3] == ["PENDING", "COMPLETED"]
     assert [artifact["name"] for artifact in shown["artifacts"]] == ["model.txt"]
     text = cli.run("jobs", "show", job_id).stdout
-    for part in (job_id, "COMPLETED", "night", "nightly", '{"learning_rate": 0.5}', "History", "Files", "model.txt"):
+    for part in (
+        job_id,
+        "COMPLETED",
+        "night",
+        "nightly",
+        '{"learning_rate": 0.5}',
+        "History",
+        "Artifacts",
+        "model.txt",
+    ):
         assert part in text
 
 
@@ -56,7 +65,7 @@ def test_a_job_that_waits_is_shown_with_every_reason(cli: CommandLine) -> None:
     text = cli.run("jobs", "show", second).stdout
     for reason in waiting["reasons"]:
         assert reason["text"] in text
-    assert "is now" in text
+    assert "now" in text
     cli.work()
     assert cli.json("jobs", "show", first)["waiting"] is None
 
@@ -146,11 +155,11 @@ def test_logs_are_printed_by_level_from_the_end_and_whole(cli: CommandLine) -> N
 
 def test_where_a_log_begins_is_said_once_and_as_a_time(cli: CommandLine) -> None:
     for arguments, complaint in (
-        (("--since", "1h", "--tail", "1"), "--tail and --since both say where to begin"),
-        (("--since", "1h", "--full"), "take no --follow, --level, --tail or --since"),
-        (("--since", "lunch"), "Invalid value for '--since': 'lunch' is no time: write how long ago, as in 15m"),
+        (("--since", "1h", "--tail", "1"), "--tail and --since cannot be combined"),
+        (("--since", "1h", "--full"), "cannot be combined with --follow, --level, --tail or --since"),
+        (("--since", "lunch"), "Invalid value for '--since': 'lunch' is not a time; write how long ago, as in 15m"),
         (("--since", "5"), "'5' is no"),
-        (("--since", "999999d"), "is longer than can be counted"),
+        (("--since", "999999d"), "is too long; the maximum is"),
     ):
         assert complaint in cli.run("jobs", "logs", "x", *arguments, code=2).stderr
 
@@ -181,8 +190,8 @@ def test_who_stops_waiting_is_told_how_to_go_on(cli: CommandLine, tmp_path: Path
 def test_a_job_without_full_output_says_so(cli: CommandLine) -> None:
     job_id = submit(cli)
     full = cli.run("jobs", "logs", job_id, "--full")
-    assert (full.stdout, full.stderr) == ("", "This run has no full output, or none yet.\n")
-    assert cli.run("jobs", "logs", job_id, "--search", "x").stderr == "No line has this text.\n"
+    assert (full.stdout, full.stderr) == ("", "This run has no output yet.\n")
+    assert cli.run("jobs", "logs", job_id, "--search", "x").stderr == "No line contains this text.\n"
 
 
 def test_a_log_is_searched(cli: CommandLine) -> None:
@@ -191,7 +200,7 @@ def test_a_log_is_searched(cli: CommandLine) -> None:
     found = cli.run("jobs", "logs", job_id, "--search", "step").stdout.splitlines()
     assert [line.rpartition("Z: ")[2] for line in found] == ["step 0", "step 1"]
     assert len(cli.run("jobs", "logs", job_id, "--search", "STEP", "-i", "--limit", "1").stdout.splitlines()) == 1
-    assert cli.run("jobs", "logs", job_id, "--search", "STEP").stderr == "No line has this text.\n"
+    assert cli.run("jobs", "logs", job_id, "--search", "STEP").stderr == "No line contains this text.\n"
     jobs = open_jobs(cli.store)
     with closing(LogText(jobs.recording.run_text(Lease(jobs.queries.get_job(job_id), "w")), jobs.clock)) as text:
         text.append(b"nothing\nprinted step\n")
@@ -234,7 +243,7 @@ def test_jobs_are_listed_by_every_filter_the_newest_first(cli: CommandLine) -> N
     assert ids(cli.json("jobs", "list", "--task", FAIL)) == []
     assert ids(cli.json("jobs", "list", "--text", "learning_rate=0.25")) == [third]
     assert ids(cli.json("jobs", "list", "--parent", first)) == []
-    assert cli.run("jobs", "list", "--status", "failed").stderr == "There are no such jobs.\n"
+    assert cli.run("jobs", "list", "--status", "failed").stderr == "No jobs match.\n"
     cli.run("jobs", "list", "--queue", "none", code=ExitCode.NOT_FOUND)
 
 
@@ -260,7 +269,7 @@ def test_the_children_of_a_job_are_listed_the_oldest_first_with_any_other_filter
     assert ids(cli.json("jobs", "list", "--parent", "night", "--status", "pending")) == ["a", "c"]
     assert ids(cli.json("jobs", "list", "--parent", "night", "--queue", "default", "--text", "part c")) == ["c"]
     assert ids(cli.json("jobs", "list", "--parent", "a")) == ["d"]
-    assert cli.run("jobs", "list", "--parent", "d").stderr == "There are no such jobs.\n"
+    assert cli.run("jobs", "list", "--parent", "d").stderr == "No jobs match.\n"
     assert "no job none" in cli.run("jobs", "list", "--parent", "none", code=ExitCode.NOT_FOUND).stderr
     assert "no queue none" in cli.run("jobs", "list", "--parent", "a", "--queue", "none", code=3).stderr
 
@@ -318,7 +327,7 @@ def test_a_parameter_may_be_nothing_but_brackets(cli: CommandLine) -> None:
     job = cli.json("jobs", "submit", "--task", TRAIN, "--param", f"a={brackets}")
     assert job["job_config"]["params"] == {"a": brackets}
     refused = cli.run("jobs", "submit", "--task", TRAIN, "--param-json", f"a={brackets}", code=ExitCode.USAGE)
-    assert "is no JSON" in refused.stderr
+    assert "is not JSON" in refused.stderr
     assert len(refused.stderr) < 1000
 
 
@@ -365,7 +374,7 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("task: m:f\nprioritty: 3", "a job has no prioritty"),
+        ("task: m:f\nprioritty: 3", "unknown member prioritty"),
         ("task: m:f\npriority: high", "the priority of the job cannot be 'high'"),
         ("task: m:f\npriority: 5000", "the priority of job 'f' cannot be 5000: input should be less than or equal to"),
         ("task: m:f\nmax_attempts: 0", "the max_attempts of job 'f' cannot be 0"),
@@ -374,14 +383,14 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
         ("task: m:f\nestimated_duration: -3", "the estimated_duration of job 'f' cannot be -3"),
         ("task: m:f\nparams: [1]", "the params of the job cannot be [1]"),
         ("task: m:f\nparams: abc", "the params of the job cannot be 'abc'"),
-        ("task: m:f\ndepends_on: 5", "the depends_on of the job cannot be 5: write a list"),
-        ("task: m:f\ndepends_on: abc", "the depends_on of the job cannot be 'abc': write a list"),
+        ("task: m:f\ndepends_on: 5", "invalid depends_on 5; write a list"),
+        ("task: m:f\ndepends_on: abc", "invalid depends_on 'abc'; write a list"),
         ("task: m:f\nconfig: {retry: 3}", "the config of job 'f' cannot hold retry"),
         ("params: {}", "a job needs a task"),
-        ("- a", "holds no definition"),
-        ("task: train", "the task of the job cannot be 'train': write MODULE:FUNCTION"),
-        ("task: my module:f", "the task of the job cannot be 'my module:f': write MODULE:FUNCTION"),
-        ("task: [m:f]", "the task of the job cannot be ['m:f']: write MODULE:FUNCTION"),
+        ("- a", "is not a definition"),
+        ("task: train", "invalid task 'train'; write MODULE:FUNCTION"),
+        ("task: my module:f", "invalid task 'my module:f'; write MODULE:FUNCTION"),
+        ("task: [m:f]", "invalid task ['m:f']; write MODULE:FUNCTION"),
         ("a: [", "job.yaml is malformed: line 1, column 5: "),
         ("task: m:f\nparams: {a: 1}\nparams: {b: 2}", "line 2, column 1: params occurs twice"),
         ("task: m:f\nparams: &all {a: *all}", "line 2, column 9: found unconstructable recursive node"),
@@ -417,7 +426,7 @@ def test_a_time_limit_that_is_none_is_told_in_one_line(cli: CommandLine, seconds
 def test_waiting_ends_with_5_unless_all_are_completed(cli: CommandLine) -> None:
     good, bad = submit(cli), submit(cli, FAIL)
     late = cli.run("jobs", "wait", good, bad, "--timeout", "0", code=ExitCode.NOT_COMPLETED)
-    assert "No worker serves the queue default now; this waits until one does." in late.stderr
+    assert "No worker serves the queue default yet; waiting for one." in late.stderr
     assert good in late.stderr
     cli.work()
     assert [job["status"] for job in cli.json("jobs", "wait", good)] == ["COMPLETED"]
@@ -468,7 +477,7 @@ def test_what_holds_for_all_behind_one_is_told_once(cli: CommandLine, monkeypatc
 
     monkeypatch.setattr(JobQueries, "get_job", fail_behind_first)
     done = cli.run("jobs", "cancel", first, "b", "c", "d", code=ExitCode.FAILED)
-    assert done.stderr == "Error: no answer (the same holds for 2 more)\n"
+    assert done.stderr == "Error: no answer (and 2 more)\n"
     assert [line.split()[1] for line in done.stdout.splitlines()[1:]] == ["CANCELLED"]
 
 

@@ -16,7 +16,7 @@ from jobtable.app import Services
 from jobtable.cli.output import first_of
 from jobtable.model import Entity
 
-MORE = "There are more than these 2; a larger --limit shows them.\n"
+MORE = "There are more; use a larger --limit to see them.\n"
 LISTS = [
     "jobs list --status running",
     "jobs list --parent sweep-1",
@@ -119,5 +119,5 @@ def test_no_more_than_one_is_read_beyond_what_is_shown(capsys: pytest.CaptureFix
     with first_of(read, 1) as shown:
         assert shown == [0]
         assert capsys.readouterr().err == "", "the line stands below the list, where people look"
-    assert capsys.readouterr().err == "There are more than this one; a larger --limit shows them.\n"
+    assert capsys.readouterr().err == "There are more; use a larger --limit to see them.\n"
     assert next(read) == 2

@@ -19,7 +19,7 @@ from jobtable.cli import opening
 from jobtable.errors import StorageLocked
 from jobtable.settings import Settings
 
-WORD = "Waiting for jobs.db, which another program keeps locked or is writing to ..."
+WORD = "Waiting for jobs.db, which another program keeps locked ..."
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def test_a_store_is_named_before_the_command_or_behind_it_which_wins(tmp_path: P
     assert run("--store", other, "tables", "create").returncode == 0
     assert run("--store", one, "jobs", "list", "--store", other, "--json").stdout.strip() == "[]"
     both = run("--store", one, "up", "--data", str(tmp_path / "data"))
-    assert (both.returncode, "--data and --store both say where" in both.stderr) == (2, True)
+    assert (both.returncode, "--data and --store cannot be combined" in both.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Error: the current folder is not there any more: change to another one\n"
+    assert done.stderr == "Error: the current folder no longer exists; change to another one\n"
 
 
 @pytest.mark.parametrize(
@@ -125,15 +125,15 @@ def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
 def test_a_store_that_would_end_with_the_command_is_refused(cli: CommandLine, command: list[str]) -> None:
     refused = cli.run(*command, "--store", "memory:", code=2)
     assert refused.stdout == ""
-    assert "a store in memory is this process's alone, and ends with it: give --store file:PATH" in refused.stderr
+    assert "a store in memory ends with this process; use --store file:PATH" in refused.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "give either --data DIR or --memory"),
-        (("--memory", "--data", "x"), "give either --data DIR or --memory"),
-        (("--memory", "--access-key", "k"), "--access-key and --secret-key belong together"),
+        ((), "use either --data DIR or --memory"),
+        (("--memory", "--data", "x"), "use either --data DIR or --memory"),
+        (("--memory", "--access-key", "k"), "--access-key and --secret-key must be given together"),
         (("--memory", "--port", "70000"), "--port"),
         (("--memory", "--durability", "none"), "none"),
     ],
@@ -205,7 +205,7 @@ def test_a_busy_port_is_one_line_and_ends_with_1() -> None:
         done = run("dynamodb", "serve", "--memory", "--port", str(port))
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        f"Error: cannot listen on 127.0.0.1:{port}: Address already in use. Choose another --port or --host."
+        f"Error: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port or --host"
     ]
 
 

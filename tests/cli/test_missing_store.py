@@ -90,7 +90,7 @@ def test_who_asks_a_store_that_is_not_there_is_told_so_and_makes_none(
 ) -> None:
     done = cli.run(*command.split(), *arguments_of(command), code=ExitCode.USAGE)
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"Error: there is no store at {tmp_path / 'jobs.db'} (JOBTABLE_STORE): "), line
+    assert line.startswith(f"Error: there is no store at {tmp_path / 'jobs.db'} (JOBTABLE_STORE); "), line
     assert "`jobtable up`" in line
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
@@ -99,7 +99,7 @@ def test_who_asks_a_store_that_is_not_there_is_told_so_and_makes_none(
 def test_where_the_store_is_named_is_said(cli: CommandLine, tmp_path: Path) -> None:
     assert "(--store)" in cli.run("jobs", "list", "--store", "file:mistyped/jobs.db", code=2).stderr
     plain = CliRunner().invoke(app, ["tables", "list"], env={"JOBTABLE_STORE": ""})
-    assert (plain.exit_code, plain.stderr.partition(":")[2].partition(":")[0]) == (
+    assert (plain.exit_code, plain.stderr.partition(":")[2].partition(";")[0]) == (
         2,
         " there is no store at .jobtable/jobtable.db (the default)",
     )

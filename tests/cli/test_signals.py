@@ -7,7 +7,7 @@ import sys
 
 _PROGRAM = """
 import signal, threading, time
-from jobtable.cli.signals import signalled
+from jobtable.cli.background import signalled
 stop = signalled()
 assert not stop.wait(0.01)
 def receive():

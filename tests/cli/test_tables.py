@@ -31,7 +31,7 @@ def test_every_system_can_be_named_and_no_other(url: str) -> None:
         assert [row["table"] for row in json.loads(listed.output)] == [table.name for table in used]
     refused = run("list", "--store", url, "--system", "nothing")
     assert refused.exit_code == 2
-    assert "no system 'nothing' is installed; choose from jobs, " in refused.stderr
+    assert "there is no system 'nothing'; the systems are jobs, " in refused.stderr
 
 
 def test_all_tables_are_created_once(url: str) -> None:
@@ -39,7 +39,7 @@ def test_all_tables_are_created_once(url: str) -> None:
     assert created.exit_code == 0
     assert created.output.splitlines() == [f"{table.name} created" for table in tables()]
     again = run("create", environment={"JOBTABLE_STORE": url})
-    assert again.output.splitlines() == [f"{table.name} is there" for table in tables()]
+    assert again.output.splitlines() == [f"{table.name} already exists" for table in tables()]
     assert run("diff", "--store", url).exit_code == 0
 
 

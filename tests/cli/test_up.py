@@ -250,7 +250,7 @@ def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
         ).stdout.split()
         for child in children:
             os.kill(int(child), signal.SIGKILL)
-        running.read_until("The worker ended with code -9; it is started again", _START_SECONDS)
+        running.read_until("The worker exited with code -9; restarting it", _START_SECONDS)
         running.read_until("Working on", _START_SECONDS)
         assert running.interrupt() == 0
 

@@ -53,10 +53,10 @@ def test_a_wrong_value_is_told_in_one_line_of_our_own_words(cli: CommandLine, op
     ("arguments", "told"),
     [
         ("jobs list --status gone", "'--status': 'gone' is not one of 'pending', 'running', 'completed', "),
-        ("jobs list --limit 1.5", "'--limit' / '-n': '1.5' is no whole number"),
-        ("jobs list --limit 0", "'--limit' / '-n': '0' is too small: 1 is the least"),
-        ("dynamodb serve --memory --port 70000", "'--port': '70000' is too large: 65535 is the most"),
-        ("jobs wait x --timeout soon", "'--timeout': 'soon' is no number"),
+        ("jobs list --limit 1.5", "'--limit' / '-n': '1.5' is not a whole number"),
+        ("jobs list --limit 0", "'--limit' / '-n': '0' is too small; the minimum is 1"),
+        ("dynamodb serve --memory --port 70000", "'--port': '70000' is too large; the maximum is 65535"),
+        ("jobs wait x --timeout soon", "'--timeout': 'soon' is not a number"),
         ("tokens create", "Error: Missing option '--role'. Choose from: read, full, worker"),
     ],
 )

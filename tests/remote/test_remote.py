@@ -402,7 +402,7 @@ class TestOnTheCommandLine:
     def test_what_needs_a_store_says_so(self, served: Served) -> None:
         for command in (["tables", "list"], ["export", "jobtable", "x.jsonl"]):
             refused = self.run(served, *command, code=ExitCode.USAGE)
-            assert "give --store" in refused.stderr
+            assert "name one with --store" in refused.stderr
 
     def test_what_needs_a_store_takes_one_that_is_set(self, served: Served, tmp_path: Path) -> None:
         environment = {"JOBTABLE_SERVER": served.url, "JOBTABLE_STORE": f"file:{tmp_path}/own.db"}

@@ -1,12 +1,12 @@
-"""The command `jobtable`: one file a command group. The names here are what the commands of a system need."""
+"""The command `jobtable`, with one file per command group. Commands of a system use the names listed here."""
 
 from typing import TYPE_CHECKING
 
 from jobtable.exports import offer
 
 if TYPE_CHECKING:
-    from jobtable.cli.groups import new_group
-    from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services
+    from jobtable.cli.framework import new_group
+    from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, on_services, open_services
     from jobtable.cli.output import print_fields, print_json, print_list, print_text, say
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "StoreUrl",
     "User",
     "new_group",
+    "on_services",
     "open_services",
     "print_fields",
     "print_json",
@@ -25,4 +26,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # the modules need the extra `cli`
-    __getattr__, __dir__ = offer(__name__, __all__, ["groups", "options", "output"])
+    __getattr__, __dir__ = offer(__name__, __all__, ["framework", "options", "output"])

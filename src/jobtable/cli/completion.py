@@ -1,4 +1,4 @@
-"""Ids as the shell completes them: those of the newest, if the store answers soon. It never says a word."""
+"""Shell completion of ids: the newest ones, if the store answers soon. It prints nothing else."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
 
 import typer
 
 from jobtable.app import Services
+from jobtable.cli.framework import arguments_of
 from jobtable.cli.options import chosen_settings, give
 from jobtable.jobs.read.listing import JobFilter, newest_first
 from jobtable.settings import Settings
 
 _PATIENCE_SECONDS = 1.5
 MOST = 100
-"""How many ids are offered at most."""
-_FLAGS = ("server", "token", "store", "objects")
+"""Maximum number of ids offered."""
+_OPTIONS = ("server", "token", "store", "objects")
 
 Listed = Callable[[Services], Iterator[str]]
 
 
 def completed(listed: Listed) -> Callable[[typer.Context, str], list[str]]:
-    """What completes an argument: the first ids that are listed, and begin as what is typed."""
+    """Return a completer that offers the first listed ids which start with the typed text."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         found: list[str] = []
-        # Whatever goes wrong, the line that is being typed must stay as it is; the command itself will tell.
+        # No error may disturb the line being typed; the command itself will report it.
         with contextlib.suppress(Exception):
             look = threading.Thread(target=_look, args=(_settings(ctx), listed, found), daemon=True)
             look.start()
@@ -44,17 +44,10 @@ def _look(settings: Settings, listed: Listed, found: list[str]) -> None:
 
 
 def _settings(ctx: typer.Context) -> Settings:
-    """The settings of the command that is typed; its callbacks have not run. Who only types makes no store."""
-    given = {name: value for params in _params(ctx) for name, value in params.items() if name in _FLAGS and value}
-    give(**given)
+    """Return the settings of the typed command, whose callbacks have not run. Completion creates no store."""
+    typed = {name: value for params in arguments_of(ctx) for name, value in params.items() if value}
+    give(**{name: typed[name] for name in _OPTIONS if name in typed})
     return chosen_settings(None)
-
-
-def _params(ctx: Any) -> Iterator[dict[str, str | None]]:
-    """The parameters from the first command to the last."""
-    if ctx.parent is not None:
-        yield from _params(ctx.parent)
-    yield ctx.params
 
 
 def _job_ids(services: Services) -> Iterator[str]:

@@ -1,30 +1,23 @@
-"""`jobtable config`: the settings in force, and where each comes from."""
+"""`jobtable config`: the settings in force, and the source of each."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import group_of_one
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table
 from jobtable.connection import default_objects_url
 from jobtable.settings import without_secret
 
-_HIDDEN = "***"
-
-app = new_group()
-
-
-@app.callback()
-def group() -> None:
-    """Make `show` a command of its own, although it is the only one so far."""
+app = group_of_one()
 
 
 @app.command()
 def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show every setting with its value and where that comes from.
+    """Show every setting with its value and source.
 
-    Flags win over environment variables, those over jobtable.toml, and that over the defaults.
+    Options override environment variables, which override jobtable.toml, which overrides the defaults.
 
     \b
     Example:
@@ -32,7 +25,7 @@ def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = F
     """
     found = resolved(store=store, objects=objects)
     values = found.settings.model_dump()
-    values["token"] = values["token"] and _HIDDEN
+    values["token"] = values["token"] and "***"
     sources = dict(found.sources)
     if found.settings.objects is None and found.settings.store.startswith(("file:", "memory:")):
         values["objects"], sources["objects"] = default_objects_url(found.settings.store), "beside the store"

@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from jobtable.cli.groups import new_group
-from jobtable.cli.signals import StopSignal, signalled
+from jobtable.cli.background import StopSignal, signalled
+from jobtable.cli.framework import group_of_one
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.server import MOST_FILES, DynamoDbProtocol, Server, SignatureCheck
 from jobtable.files import allow_open_files
 
-app = new_group()
+app = group_of_one()
 
 _FILE_NAME = "jobtable.db"
 
@@ -30,34 +30,30 @@ class Durability(StrEnum):
     normal = "normal"
 
 
-@app.callback()
-def group() -> None:
-    """Make `serve` a command of its own, although it is the only one so far."""
-
-
 @app.command()
 def serve(
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help=f"Keep the tables in DIR/{_FILE_NAME}; DIR is made if missing.")
+        Path | None,
+        typer.Option(metavar="DIR", help=f"Keep the tables in DIR/{_FILE_NAME}; create DIR if it does not exist"),
     ] = None,
-    memory: Annotated[bool, typer.Option("--memory", help="Keep the tables in memory; they end with the server.")] = (
-        False
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The TCP port; 0 takes a free one.")] = 8000,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    memory: Annotated[bool, typer.Option("--memory", help="Keep the tables in memory, until the server stops")] = False,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Port to listen on; 0 for any free one")
+    ] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on")] = "127.0.0.1",
     access_key: Annotated[
         str | None,
-        typer.Option(envvar="JOBTABLE_ACCESS_KEY", help="Demand signatures made with this access key."),
+        typer.Option(metavar="KEY", envvar="JOBTABLE_ACCESS_KEY", help="Require signatures made with this access key"),
     ] = None,
     secret_key: Annotated[
-        str | None, typer.Option(envvar="JOBTABLE_SECRET_KEY", help="The secret key that belongs to --access-key.")
+        str | None, typer.Option(metavar="KEY", envvar="JOBTABLE_SECRET_KEY", help="Secret key for --access-key")
     ] = None,
     durability: Annotated[
         Durability,
-        typer.Option(help="full: a write survives a power cut. normal: faster; a power cut may lose the last writes."),
+        typer.Option(help="full: writes survive a power cut. normal: faster; a power cut may lose the last writes"),
     ] = Durability.full,
 ) -> None:
-    """Serve DynamoDB's HTTP API from the embedded engine, until SIGTERM or Ctrl-C.
+    """Serve DynamoDB's HTTP API from the embedded engine until Ctrl-C or SIGTERM.
 
     \b
     Example:
@@ -67,9 +63,9 @@ def serve(
     Any credentials and any region are accepted, unless --access-key and --secret-key are given.
     """
     if memory == (data is not None):
-        raise typer.BadParameter("give either --data DIR or --memory")
+        raise typer.BadParameter("use either --data DIR or --memory")
     if (access_key is None) != (secret_key is None):
-        raise typer.BadParameter("--access-key and --secret-key belong together")
+        raise typer.BadParameter("--access-key and --secret-key must be given together")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     signatures = SignatureCheck(access_key, secret_key) if access_key and secret_key else None
     stop = signalled()
@@ -88,7 +84,7 @@ def _serve(protocol: DynamoDbProtocol, host: str, port: int, stop: StopSignal, p
         reason = (
             error.strerror if isinstance(error, socket.gaierror) or error.errno is None else os.strerror(error.errno)
         )
-        sys.exit(f"Error: cannot listen on {host}:{port}: {reason}. Choose another --port or --host.")
+        sys.exit(f"Error: cannot listen on {host}:{port}: {reason}; choose another --port or --host")
     with server:
         typer.echo(f"Serving DynamoDB on {server.url} (tables in {place}); stop with Ctrl-C.")
         stop.wait()
@@ -101,5 +97,5 @@ def _database_file(data: Path | None) -> Path | None:
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        sys.exit(f"Error: cannot use {data} as the data folder: {error.strerror}.")
+        sys.exit(f"Error: cannot use {data} as the data folder: {error.strerror}")
     return data / _FILE_NAME

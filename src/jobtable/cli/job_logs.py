@@ -1,4 +1,4 @@
-"""`jobtable jobs logs`: what jobs say, as lines, as they are written, or as the full text of a run."""
+"""`jobtable jobs logs`: log lines of a job, as they are written if wanted, or the full output of a run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
+from jobtable.app import Services
+from jobtable.cli.framework import MOST_LINES
 from jobtable.cli.job_records import JobId
-from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, Since, StoreUrl, open_services
+from jobtable.cli.options import AsJson, Since, on_services
 from jobtable.cli.output import colour_of, print_json_line, print_lines, say
 from jobtable.jobs.read.log_search import FoundLine
 from jobtable.jobs.read.logs import JobLogs
@@ -20,35 +22,30 @@ from jobtable.jobs.stored.fields import LogLevel
 from jobtable.model.fields import format_timestamp
 
 
+@on_services
 def logs(
+    services: Services,
     job_id: JobId,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the job ends")] = False,
     level: Annotated[
-        LogLevel | None, typer.Option("--level", case_sensitive=False, help="Only this level and the more urgent ones.")
+        LogLevel | None,
+        typer.Option("--level", case_sensitive=False, help="Only lines of this level and the more severe ones"),
     ] = None,
-    tail: Annotated[int | None, typer.Option("--tail", metavar="N", min=0, help="Begin with the last N lines.")] = None,
+    tail: Annotated[int | None, typer.Option("--tail", min=0, help="Start with the last N lines")] = None,
     since: Since = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="The whole output of a run, as it was written, from object storage.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print the whole output of a run as it was written")] = False,
     search: Annotated[
         str | None,
-        typer.Option("--search", metavar="TEXT", help="The lines of the full output of all runs that have this text."),
+        typer.Option("--search", metavar="TEXT", help="Print the lines with this text in the full output of all runs"),
     ] = None,
-    ignore_case: Annotated[
-        bool, typer.Option("--ignore-case", "-i", help="With --search: upper and lower case are the same.")
-    ] = False,
+    ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="With --search: ignore case")] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="With --search: so many lines at most.")
+        int | None, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="With --search: maximum number of lines")
     ] = None,
-    run: Annotated[
-        int | None, typer.Option("--run", min=1, help="With --full or --search: this run of the job.")
-    ] = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
+    run: Annotated[int | None, typer.Option("--run", min=1, help="With --full or --search: only run N")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the log of a job, the oldest line first. With --json each line is one object on its own line.
+    """Print the log of a job, oldest line first. With --json, each line is one JSON object.
 
     \b
     Example:
@@ -56,27 +53,24 @@ def logs(
     """
     lines_only = follow or level is not None or tail is not None or since is not None
     if (full or search is not None) and lines_only:
-        raise typer.BadParameter(
-            "--full and --search read the full output, and take no --follow, --level, --tail or --since"
-        )
+        raise typer.BadParameter("--full and --search cannot be combined with --follow, --level, --tail or --since")
     if tail is not None and since is not None:
-        raise typer.BadParameter("--tail and --since both say where to begin: give one of them")
+        raise typer.BadParameter("--tail and --since cannot be combined")
     if full and (as_json or search is not None):
-        raise typer.BadParameter("--full prints the output as it is, and takes no --json or --search")
+        raise typer.BadParameter("--full cannot be combined with --json or --search")
     if run is not None and not full and search is None:
-        raise typer.BadParameter("--run goes with --full or --search")
+        raise typer.BadParameter("--run needs --full or --search")
     if (ignore_case or limit is not None) and search is None:
-        raise typer.BadParameter("--ignore-case and --limit go with --search")
-    with open_services(store, objects) as services:
-        services.jobs.queries.get_job(job_id)
-        reader = JobLogs(services.store, services.objects)
-        if full:
-            _print_bytes(reader.full_text(job_id, run))
-        elif search is not None:
-            found = reader.search(job_id, search, epoch=run, ignore_case=ignore_case)
-            _print_found(islice(found, limit), as_json)
-        else:
-            _print_lines(_lines(reader, job_id, level, tail, since, follow), as_json)
+        raise typer.BadParameter("--ignore-case and --limit need --search")
+    services.jobs.queries.get_job(job_id)
+    reader = JobLogs(services.store, services.objects)
+    if full:
+        _print_bytes(reader.full_text(job_id, run))
+    elif search is not None:
+        found = reader.search(job_id, search, epoch=run, ignore_case=ignore_case)
+        _print_found(islice(found, limit), as_json)
+    else:
+        _print_lines(_lines(reader, job_id, level, tail, since, follow), as_json)
 
 
 def _lines(
@@ -100,9 +94,8 @@ def _print_lines(lines: Iterable[JobLog], as_json: bool) -> None:
 def _print_found(found: Iterator[FoundLine], as_json: bool) -> None:
     first = next(found, None)
     if first is None:
-        say("No line has this text.")
-        return
-    if as_json:
+        say("No line contains this text.")
+    elif as_json:
         for line in chain([first], found):
             print_json_line(line)
     else:
@@ -116,7 +109,7 @@ def _place_of(line: FoundLine) -> str:
 def _print_bytes(chunks: Iterator[bytes]) -> None:
     first = next(chunks, None)
     if first is None:
-        say("This run has no full output, or none yet.")
+        say("This run has no output yet.")
         return
     for chunk in chain([first], chunks):
         typer.echo(chunk, nl=False)

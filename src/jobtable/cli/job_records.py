@@ -1,4 +1,4 @@
-"""What stands under a job: `jobtable jobs show`, `metrics`, `checkpoints`, `artifacts`, `tree`, `dependencies`."""
+"""A job and its records: `jobtable jobs show`, `metrics`, `checkpoints`, `artifacts`, `tree`, `dependencies`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
+from jobtable.app import Services
 from jobtable.cli.completion import complete_job
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, Since, StoreUrl, open_services
+from jobtable.cli.options import AsJson, Limit, Since, on_services
 from jobtable.cli.output import (
     colour_of,
     first_line,
@@ -38,43 +39,43 @@ from jobtable.jobs.stored.entities import (
 )
 from jobtable.jobs.verbs import JobVerbs
 
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_job)]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="Id of the job", autocompletion=complete_job)]
 
 _SHOWN_STATUSES = 20
 _SHOWN_EDGES = 20
 _DEEPEST_JSON = 100
-"""How many levels of jobs JSON may have: each of them is two of its own."""
+"""Each level of jobs is two of JSON, and many readers of JSON accept at most some hundred."""
 
 
-def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show a job: what it is, how it went, what it waits for and what it holds.
+@on_services
+def show(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
+    """Show a job: its definition, progress, history, dependencies, resources and artifacts.
 
     \b
     Example:
         jobtable jobs show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
-    with open_services(store, objects) as services:
-        jobs = services.jobs
-        job = jobs.queries.get_job(job_id)
-        statuses = jobs.queries.list_statuses(job_id, newest_first=True).page(size=_SHOWN_STATUSES).items[::-1]
-        edges = jobs.queries.list_dependencies(job_id)
-        dependencies = list(edges if as_json else edges.take(_SHOWN_EDGES + 1))
-        resources = list(jobs.queries.list_resources(job_id))
-        artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
-        waiting = jobs.why_waiting(job)
-        group = find_group_progress(jobs.store, job)
-        timing = jobs.timing_of(job, percent=None if group is None else group.percent)
+    jobs = services.jobs
+    job = jobs.queries.get_job(job_id)
+    statuses = jobs.queries.list_statuses(job_id, newest_first=True).page(size=_SHOWN_STATUSES).items[::-1]
+    edges = jobs.queries.list_dependencies(job_id)
+    dependencies = list(edges if as_json else edges.take(_SHOWN_EDGES + 1))
+    resources = list(jobs.queries.list_resources(job_id))
+    artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
+    waiting = jobs.why_waiting(job)
+    group = find_group_progress(jobs.store, job)
+    timing = jobs.timing_of(job, percent=None if group is None else group.percent)
     if as_json:
         parts = {"dependencies": dependencies, "resources": resources, "artifacts": artifacts}
         print_json({"job": job, "waiting": waiting, "timing": timing, "statuses": statuses, **parts})
         return
     print_fields(_fields(job, waiting, timing, group))
     print_part("History", [_status_row(status) for status in statuses])
-    print_part("Waits for", [_awaited_row(each, waiting) for each in dependencies[:_SHOWN_EDGES]])
+    print_part("Dependencies", [_awaited_row(each, waiting) for each in dependencies[:_SHOWN_EDGES]])
     if len(dependencies) > _SHOWN_EDGES:
-        print_text(f"and more: `jobtable jobs dependencies {job_id}` lists all of them")
+        print_text(f"`jobtable jobs dependencies {job_id}` lists all of them")
     print_part("Resources", [_resource_row(each) for each in resources])
-    print_part("Files", [_artifact_row(each) for each in artifacts])
+    print_part("Artifacts", [_artifact_row(each) for each in artifacts])
 
 
 def _fields(job: Job, waiting: Waiting | None, timing: Timing | None, group: GroupProgress | None) -> dict[str, Any]:
@@ -85,10 +86,10 @@ def _fields(job: Job, waiting: Waiting | None, timing: Timing | None, group: Gro
         "name": job.name,
         "description": job.description,
         "status": job.status,
-        "asked for": job.requested,
+        "requested": job.requested,
         "waits": "\n".join(reason.text for reason in reasons),
         "progress": f"{percent_of(job, group):g} %",
-        "jobs under it": None if group is None else _counted(group),
+        "children": None if group is None else _counted(group),
         "message": job.message,
         "task": definition.task,
         "params": definition.params or None,
@@ -110,8 +111,8 @@ def _fields(job: Job, waiting: Waiting | None, timing: Timing | None, group: Gro
 
 
 def _counted(group: GroupProgress) -> str:
-    failed = f", {group.failed:,} of them FAILED" if group.failed else ""
-    return f"{group.ended:,} of {group.total:,} have ended{failed}"
+    failed = f", {group.failed:,} FAILED" if group.failed else ""
+    return f"{group.ended:,} of {group.total:,} ended{failed}"
 
 
 def _status_row(status: JobStatus) -> dict[str, Any]:
@@ -136,31 +137,28 @@ def _resource_row(resource: JobResource) -> dict[str, Any]:
     }
 
 
+@on_services
 def metrics(
+    services: Services,
     job_id: JobId,
-    name: Annotated[str | None, typer.Option("--name", help="Only this metric.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Only this metric")] = None,
     since: Since = None,
     limit: Limit = 1000,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the metrics that a job has reported, by name and time, and those that its children roll up.
+    """List the metrics of a job by name and time, including those that its children roll up.
 
     \b
     Example:
         jobtable jobs metrics 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --name val_loss --since 1h
     """
-    with open_services(store, objects) as services:
-        queries = services.jobs.queries
-        queries.get_job(job_id)
-        found = (
-            queries.list_metrics(job_id, since=since)
-            if name is None
-            else queries.list_metric(job_id, name, since=since)
-        )
-        empty = "The job has reported no such metric."
-        print_list(found, _metric_row, as_json=as_json, empty=empty, limit=limit)
+    queries = services.jobs.queries
+    queries.get_job(job_id)
+    if name is None:
+        found = queries.list_metrics(job_id, since=since)
+    else:
+        found = queries.list_metric(job_id, name, since=since)
+    print_list(found, _metric_row, as_json=as_json, empty="The job has no such metrics.", limit=limit)
 
 
 def _metric_row(metric: JobMetric) -> dict[str, Any]:
@@ -171,24 +169,22 @@ def _metric_row(metric: JobMetric) -> dict[str, Any]:
         "step": metric.step,
         "epoch": metric.epoch,
         "time": metric.timestamp,
-        "of": metric.child_job_id,
+        "child": metric.child_job_id,
     }
 
 
-def checkpoints(
-    job_id: JobId, limit: Limit = 100, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
-) -> None:
-    """List the checkpoints of a job, the newest first.
+@on_services
+def checkpoints(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
+    """List the checkpoints of a job, newest first.
 
     \b
     Example:
         jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
-    with open_services(store, objects) as services:
-        queries = services.jobs.queries
-        queries.get_job(job_id)
-        found = queries.list_checkpoints(job_id, newest_first=True)
-        print_list(found, _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.", limit=limit)
+    queries = services.jobs.queries
+    queries.get_job(job_id)
+    found = queries.list_checkpoints(job_id, newest_first=True)
+    print_list(found, _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.", limit=limit)
 
 
 def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:
@@ -203,24 +199,22 @@ def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:
     }
 
 
-def artifacts(
-    job_id: JobId, limit: Limit = 100, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
-) -> None:
-    """List the files that a job has made.
+@on_services
+def artifacts(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
+    """List the artifacts of a job.
 
     \b
     Example:
         jobtable jobs artifacts 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
-    with open_services(store, objects) as services:
-        services.jobs.queries.get_job(job_id)
-        found = services.store.query(JobArtifact.key(job_id=job_id))
-        print_list(found, _artifact_row, as_json=as_json, empty="The job has made no files.", limit=limit)
+    services.jobs.queries.get_job(job_id)
+    found = services.store.query(JobArtifact.key(job_id=job_id))
+    print_list(found, _artifact_row, as_json=as_json, empty="The job has no artifacts.", limit=limit)
 
 
 def _artifact_row(artifact: JobArtifact) -> dict[str, Any]:
     return {
-        "file": artifact.name,
+        "artifact": artifact.name,
         "bytes": artifact.size_bytes,
         "type": artifact.content_type,
         "time": artifact.created_at,
@@ -228,21 +222,21 @@ def _artifact_row(artifact: JobArtifact) -> dict[str, Any]:
     }
 
 
-def tree(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show a job and the jobs under it.
+@on_services
+def tree(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
+    """Show a job and its descendants.
 
     \b
     Example:
         jobtable jobs tree 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
-    with open_services(store, objects) as services:
-        job = services.jobs.queries.get_job(job_id)
-        if as_json:
-            print_json(_with_children(services.jobs, job))
-        else:
-            drawing = Tree(_label(job, find_group_progress(services.store, job)))
-            _draw(services.jobs, job, drawing)
-            print_renderable(drawing)
+    job = services.jobs.queries.get_job(job_id)
+    if as_json:
+        print_json(_with_children(services.jobs, job))
+    else:
+        drawing = Tree(_label(job, find_group_progress(services.store, job)))
+        _draw(services.jobs, job, drawing)
+        print_renderable(drawing)
 
 
 def _with_children(jobs: JobVerbs, root: Job) -> dict[str, Any]:
@@ -253,8 +247,8 @@ def _with_children(jobs: JobVerbs, root: Job) -> dict[str, Any]:
         for child in jobs.queries.list_children(job):
             if level == _DEEPEST_JSON:
                 raise ValueRefusedError(
-                    f"job {root.job_id} has more than {level} levels of jobs under it, which readers of JSON do not "
-                    f"take: ask for the tree without --json, or for that of a job further down, such as {job.job_id}"
+                    f"the tree of job {root.job_id} has more than {level} levels, too many for readers of JSON",
+                    hint=f"print it without --json, or the tree of a descendant such as {job.job_id}",
                 )
             entry["children"].append(_childless(child))
             waiting.append((child, entry["children"][-1], level + 1))
@@ -283,30 +277,30 @@ def _label(job: Job, group: GroupProgress | None) -> Text:
     )
 
 
-def dependencies(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show what a job waits for, and what waits for it.
+@on_services
+def dependencies(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
+    """Show the dependencies and the dependents of a job.
 
     \b
     Example:
         jobtable jobs dependencies 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
-    with open_services(store, objects) as services:
-        queries = services.jobs.queries
-        queries.get_job(job_id)
-        waits_for = list(queries.list_dependencies(job_id))
-        waited_for_by = list(queries.list_dependents(job_id))
+    queries = services.jobs.queries
+    queries.get_job(job_id)
+    waits_for = list(queries.list_dependencies(job_id))
+    waited_for_by = list(queries.list_dependents(job_id))
     if as_json:
         print_json({"waits_for": waits_for, "waited_for_by": waited_for_by})
         return
     for title, edges, other in (
-        ("Waits for", waits_for, "dependency_job_id"),
-        ("Waited for by", waited_for_by, "job_id"),
+        ("Dependencies", waits_for, "dependency_job_id"),
+        ("Dependents", waited_for_by, "job_id"),
     ):
         print_text(title, "bold")
         if edges:
             print_table([_dependency_row(edge, other) for edge in edges])
         else:
-            print_text("no job")
+            print_text("none")
 
 
 def _dependency_row(edge: JobDependency, other: str = "dependency_job_id") -> dict[str, Any]:
@@ -320,9 +314,9 @@ def _dependency_row(edge: JobDependency, other: str = "dependency_job_id") -> di
 
 
 def _awaited_row(edge: JobDependency, waiting: Waiting | None) -> dict[str, Any]:
-    """The same, with the status that a job has which is still waited for."""
+    """Add the current status of a dependency that the job still waits for."""
     known = {} if waiting is None else {each.job_id: each.status for each in waiting.dependencies}
-    return {**_dependency_row(edge), "is now": known.get(edge.dependency_job_id)}
+    return {**_dependency_row(edge), "now": known.get(edge.dependency_job_id)}
 
 
 COMMANDS: dict[str, Callable[..., None]] = {

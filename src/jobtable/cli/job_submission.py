@@ -1,4 +1,4 @@
-"""`jobtable jobs submit`: from a file, parameters and flags to a new job."""
+"""`jobtable jobs submit`: from a file, parameters and options to a new job."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter
 
+from jobtable.cli.framework import COMMON
 from jobtable.cli.job_waiting import Timeout, wait_until_done
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services, resolved
 from jobtable.cli.output import print_json, print_text, say
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.stored.entities import Job
@@ -28,56 +29,59 @@ _NAMES = {field.name for field in fields(NewJob)}
 
 def submit(
     task: Annotated[
-        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="The function to run, marked with @task.")
+        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="Function to run, marked with @task")
     ] = None,
-    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="The queue; it is made if missing.")] = (
-        None
-    ),
+    queue: Annotated[
+        str | None, typer.Option("--queue", metavar="NAME", help="Queue of the job, created if it does not exist")
+    ] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(
             "--param",
             metavar="NAME=VALUE",
-            help="A parameter: a number, true, false or null as such, all else as text. May be given several times.",
+            help="Parameter: a number, true, false or null, or else text; repeatable",
         ),
     ] = None,
     param_json: Annotated[
-        list[str] | None, typer.Option("--param-json", metavar="NAME=JSON", help="A parameter as JSON.")
+        list[str] | None, typer.Option("--param-json", metavar="NAME=JSON", help="Parameter as JSON; repeatable")
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="A definition in YAML or JSON; options change what it says."),
+        typer.Option("--config", metavar="FILE", help="Definition in YAML or JSON; other options override it"),
     ] = None,
     like: Annotated[
         str | None,
-        typer.Option("--like", metavar="ID", help="Submit what this job was again; options change what it says."),
+        typer.Option("--like", metavar="ID", help="Job whose definition to submit again; other options override it"),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="What people call the job; without it the task's name.")
-    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the job (default: name of the task)")] = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="Your own key: a second submission with it finds the first job.")
+        str | None, typer.Option("--key", help="Your own key; submitting with it again returns the first job")
     ] = None,
     depends_on: Annotated[
         list[str] | None,
-        typer.Option(
-            "--depends-on", metavar="ID", help="Start when this job is COMPLETED. May be given several times."
-        ),
+        typer.Option("--depends-on", metavar="ID", help="Job that must be COMPLETED before this starts; repeatable"),
     ] = None,
-    priority: Annotated[int | None, typer.Option("--priority", min=0, max=999, help="Higher starts first.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
-    attempts: Annotated[int | None, typer.Option("--attempts", min=1, help="How often it is tried at most.")] = None,
+    priority: Annotated[
+        int | None, typer.Option("--priority", min=0, max=999, help="Priority; higher goes first")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Tag of the job; repeatable")] = None,
+    attempts: Annotated[int | None, typer.Option("--attempts", min=1, help="Maximum number of attempts")] = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="SECONDS", help="How long one attempt may take.")
+        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Maximum duration of one attempt")
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end: exit code 5 unless it is COMPLETED.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the job ends; exit with 5 unless it is COMPLETED")
+    ] = False,
     timeout: Timeout = None,
-    user: User = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", metavar="NAME", help="User recorded as the job's owner", rich_help_panel=COMMON),
+    ] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Submit a job, and print its id.
+    """Submit a job and print its id.
 
     \b
     Example:
@@ -95,7 +99,7 @@ def submit(
         "user": user,
     }
     if config is not None and like is not None:
-        raise typer.BadParameter("--config and --like both say what the job is: give one of them")
+        raise typer.BadParameter("--config and --like cannot be combined")
     changed_params = _params(param or (), param_json or ())
     definition = {} if config is None else definition_in(config)
     with open_services(store, objects, creates=True) as services:
@@ -108,7 +112,7 @@ def submit(
             try:
                 wait_until_done(services.jobs, [job.job_id], timeout, as_json=as_json)
             except KeyboardInterrupt:
-                say(f"The job goes on; wait for it with: jobtable jobs wait {job.job_id}")
+                say(f"The job continues; wait for it with `jobtable jobs wait {job.job_id}`")
                 raise
         elif as_json:
             print_json(job)
@@ -117,36 +121,36 @@ def submit(
 
 
 def definition_in(file: Path) -> Definition:
-    """The definition that a YAML or JSON file holds; a member without a value is as good as not there."""
+    """Read a definition in YAML or JSON, without the members that have no value."""
     read = read_definition(file).value
     if not isinstance(read, dict):
-        raise ValueRefusedError(f"{file} holds no definition: write members such as task and params")
+        raise ValueRefusedError(f"{file} is not a definition; write members such as task and params")
     return {member: value for member, value in read.items() if value is not None}
 
 
 def definition_of(job: Job) -> Definition:
-    """What a job was submitted with, as a definition of another one; JobStateError if it cannot be one."""
+    """Return the definition that a job was submitted with; JobStateError if it cannot be submitted again."""
     copy = copy_of(job)
     return {name: getattr(copy, name) for name in _NAMES - {"user", "depends_on"}}
 
 
 def new_job(definition: Definition, depends_on: Iterable[str] = (), *, default_user: str = "local") -> NewJob:
-    """The job that a definition describes, or ValueRefusedError. Without a name it is called by its task."""
+    """Return the job that a definition describes, named after its task by default; or ValueRefusedError."""
     unknown = definition.keys() - _NAMES
     if unknown:
         raise ValueRefusedError(
-            f"a job has no {', '.join(sorted(map(str, unknown)))}; it has {', '.join(sorted(_NAMES))}"
+            f"unknown member {', '.join(sorted(map(str, unknown)))}; a job has {', '.join(sorted(_NAMES))}"
         )
     task = definition.get("task")
     if not task:
-        raise ValueRefusedError("a job needs a task: give --task MODULE:FUNCTION")
+        raise ValueRefusedError("a job needs a task; name it with --task MODULE:FUNCTION")
     if not isinstance(task, str) or not is_path(task):
-        raise ValueRefusedError(f"the task of the job cannot be {task!r}: write MODULE:FUNCTION")
+        raise ValueRefusedError(f"invalid task {task!r}; write MODULE:FUNCTION")
     complete = {"name": task.partition(":")[2], "user": default_user, **definition}
     awaited = complete.pop("depends_on", [])
     if not isinstance(awaited, list):
-        raise ValueRefusedError(f"the depends_on of the job cannot be {awaited!r}: write a list of the ids of jobs")
-    # In a file a dependency may be written as the id alone.
+        raise ValueRefusedError(f"invalid depends_on {awaited!r}; write a list of job ids")
+    # A file may name a dependency by its id alone.
     complete["depends_on"] = tuple({"job_id": each} if isinstance(each, str) else each for each in awaited)
     with refusing("the job"):
         new = _ADAPTER.validate_python(complete)
@@ -163,19 +167,19 @@ def _params(texts: Iterable[str], json_texts: Iterable[str]) -> dict[str, Any]:
         try:
             params[name] = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise typer.BadParameter(f"--param-json {name}: {value!r:.200} is no JSON: {error}") from error
+            raise typer.BadParameter(f"--param-json {name}: {value!r:.200} is not JSON: {error}") from error
     return params
 
 
 def _split(text: str, option: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not name or not separator:
-        raise typer.BadParameter(f"{option} {text!r}: write NAME=VALUE")
+        raise typer.BadParameter(f"invalid {option} {text!r}; write NAME=VALUE")
     return name, value
 
 
 def _scalar(text: str) -> Any:
-    """What a person means by a bare value: a number, a truth value, nothing, or the text itself."""
+    """Read a bare value: a number, true, false, null, or the text itself."""
     try:
         value = json.loads(text, parse_constant=str)
     except (ValueError, RecursionError):

@@ -18,13 +18,11 @@ from jobtable.jobs.verbs import JobVerbs
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 
-Timeout = Annotated[
-    float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Give up waiting after so long.")
-]
+Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Maximum time to wait")]
 
 
 def wait_until_done(jobs: JobVerbs, job_ids: Sequence[str], timeout: float | None, *, as_json: bool) -> None:
-    """Wait for jobs with a bar for each, print how they ended, and end with 5 unless all are COMPLETED."""
+    """Wait for jobs with a progress bar for each, print how they ended, and exit with 5 unless all are COMPLETED."""
     ended = _wait(jobs, job_ids, timeout)
     if as_json:
         print_json(ended)
@@ -33,21 +31,21 @@ def wait_until_done(jobs: JobVerbs, job_ids: Sequence[str], timeout: float | Non
         _say_what_went_wrong(ended)
     open_ones = [job.job_id for job in ended if not job.is_final]
     if open_ones:
-        say(f"After {timeout:g} seconds these have not ended: {', '.join(open_ones)}")
+        say(f"Not ended after {timeout:g} seconds: {', '.join(open_ones)}")
     if any(job.status is not Status.COMPLETED for job in ended):
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
 def say_what_nobody_serves(jobs: JobVerbs, queues: Iterable[str]) -> None:
-    """Tell of each queue that no worker serves, to whoever is about to wait for it."""
+    """Say which of the queues no worker serves, before a command waits for them."""
     there = list(jobs.queries.list_instances_by_status(InstanceStatus.RUNNING))
     for queue in queues:
         if not any(queue in (instance.queues or ()) for instance in there):
-            say(f"No worker serves the queue {queue} now; this waits until one does.")
+            say(f"No worker serves the queue {queue} yet; waiting for one.")
 
 
 def seconds_of(job: Job) -> float | None:
-    """How long the job ran, as precisely as people want to know."""
+    """Return how long the job ran, rounded for people."""
     return None if job.duration_seconds is None else round(job.duration_seconds, 2)
 
 
@@ -61,14 +59,14 @@ def _row(job: Job) -> dict[str, object]:
 
 
 def _say_what_went_wrong(jobs: Iterable[Job]) -> None:
-    """Tell the whole message of each job that ended otherwise than COMPLETED: a column would cut it."""
+    """Print the whole message of each job that ended without being COMPLETED, which a column would cut."""
     for job in jobs:
         if job.is_final and job.status is not Status.COMPLETED and job.message:
             say(f"{job.job_id} is {job.status}: {job.message}")
 
 
 def _wait(jobs: JobVerbs, job_ids: Sequence[str], timeout: float | None) -> list[Job]:
-    """The jobs as they are when all have ended, or when the time is over. Only those that run on are read again."""
+    """Return the jobs when all have ended or the time is over, reading only open ones again."""
     clock = jobs.clock
     deadline = None if timeout is None else clock.monotonic() + timeout
     seen = {job_id: jobs.queries.get_job(job_id) for job_id in job_ids}

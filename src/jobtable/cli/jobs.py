@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import Annotated, TypeVar
 
 import typer
 
+from jobtable.app import Services
 from jobtable.cli import job_logs, job_records, job_submission
 from jobtable.cli.completion import complete_job
-from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, Limit, User, on_services, resolved
 from jobtable.cli.output import (
     ExitCode,
     exit_code_of,
@@ -41,55 +41,54 @@ for name, command in job_records.COMMANDS.items():
     app.command(name)(command)
 app.command("logs")(job_logs.logs)
 
-JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="The ids of jobs.", autocompletion=complete_job)]
-Message = Annotated[str | None, typer.Option("--message", help="Why; it stands in the job's history.")]
-Alone = Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")]
+JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of jobs", autocompletion=complete_job)]
+Message = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="Reason, kept in the job's history")]
+Alone = Annotated[bool, typer.Option("--alone", help="Leave the descendants of the jobs as they are")]
 _NO_JOBS = "There are no jobs yet; submit one with `jobtable jobs submit --task MODULE:FUNCTION`."
 
 
 @app.command("list")
+@on_services
 def list_jobs(
+    services: Services,
     status: Annotated[
-        Status | None, typer.Option("--status", case_sensitive=False, help="Only in this status.")
+        Status | None, typer.Option("--status", case_sensitive=False, help="Only jobs with this status")
     ] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only those of this user.")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only jobs of this owner")] = None,
     queue: Annotated[
         str | None,
         typer.Option(
             "--queue",
             metavar="NAME",
-            help="Only those of this queue; without --status or --user, that wait or run in it.",
+            help="Only jobs of this queue; without --status and --user, only those waiting or running in it",
         ),
     ] = None,
     parent: Annotated[
-        str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job, the oldest first.")
+        str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job, oldest first")
     ] = None,
-    tag: Annotated[str | None, typer.Option("--tag", help="Only those with this tag.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Only jobs with this tag")] = None,
     task: Annotated[
-        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="Only those that run this task.")
+        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="Only jobs that run this task")
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option("--text", help="Only those with this in their name, task or a param, as in rate=0.01."),
+        typer.Option("--text", help="Only jobs with this text in their name, task or a parameter, as in rate=0.01"),
     ] = None,
     limit: Limit = 50,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, the newest first.
+    """List jobs, newest first.
 
     \b
     Example:
         jobtable jobs list --status failed --queue gpu
         jobtable jobs list --task training:train --text rate=0.01
     """
-    with open_services(store, objects) as services:
-        wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text, parent=parent)
-        empty = _NO_JOBS if wanted == JobFilter() else "There are no such jobs."
-        with first_of(_selected(services.jobs, wanted, limit + 1), limit) as found:
-            groups = {} if as_json else read_group_progress(services.store, found)
-            print_list(found, lambda job: _row(job, groups.get(job.job_id)), as_json=as_json, empty=empty)
+    wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text, parent=parent)
+    empty = _NO_JOBS if wanted == JobFilter() else "No jobs match."
+    with first_of(_selected(services.jobs, wanted, limit + 1), limit) as found:
+        groups = {} if as_json else read_group_progress(services.store, found)
+        print_list(found, lambda job: _row(job, groups.get(job.job_id)), as_json=as_json, empty=empty)
 
 
 def _row(job: Job, group: GroupProgress | None) -> dict[str, object]:
@@ -108,7 +107,7 @@ def _row(job: Job, group: GroupProgress | None) -> dict[str, object]:
 
 
 def _selected(jobs: JobVerbs, wanted: JobFilter, size: int) -> Iterator[Job]:
-    """The jobs that are wanted, by what narrows them most: children the oldest first, others the newest."""
+    """Select by what narrows the most: children oldest first, others newest first."""
     queries = jobs.queries
     if wanted.queue is not None:
         queries.get_queue(wanted.queue)
@@ -120,144 +119,135 @@ def _selected(jobs: JobVerbs, wanted: JobFilter, size: int) -> Iterator[Job]:
 
 
 def _in_queue(jobs: JobVerbs, queue: str) -> Iterator[Job]:
-    """The jobs in a queue, the last that came first; its places are read before, because no index has this order."""
-    places = iter(sorted(jobs.queries.list_jobs_of_queue(queue), key=lambda place: place.enqueued_at, reverse=True))
-    while some := list(islice(places, 100)):
-        found = jobs.store.batch_get(Job.key(job_id=place.job_id) for place in some)
+    """Yield the jobs of a queue, newest first; no index has this order, so all queue entries are read before."""
+    entries = iter(sorted(jobs.queries.list_jobs_of_queue(queue), key=lambda entry: entry.enqueued_at, reverse=True))
+    while some := list(islice(entries, 100)):
+        found = jobs.store.batch_get(Job.key(job_id=entry.job_id) for entry in some)
         yield from (job for job in found if job is not None)
 
 
 @app.command()
-def wait(
-    ids: JobIds,
-    timeout: Timeout = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """Wait until jobs have ended. The exit code is 5 unless all are COMPLETED.
+@on_services
+def wait(services: Services, ids: JobIds, timeout: Timeout = None, as_json: AsJson = False) -> None:
+    """Wait until jobs end; exit with 5 unless all are COMPLETED.
 
     \b
     Example:
         jobtable jobs wait 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --timeout 600
     """
-    with open_services(store, objects) as services:
-        wait_until_done(services.jobs, ids, timeout, as_json=as_json)
+    wait_until_done(services.jobs, ids, timeout, as_json=as_json)
 
 
 @app.command()
+@on_services
 def cancel(
+    services: Services,
     ids: JobIds,
     user: User = None,
     message: Message = None,
     alone: Alone = False,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel jobs whose results nobody wants, and those under them.
+    """Cancel jobs and their descendants.
 
-    One that waits is CANCELLED at once. One that runs is ended by its worker.
+    A job that waits is CANCELLED at once; the worker of a running job ends it.
 
     \b
     Example:
         jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     by = resolved(user=user).settings.user
-    _change_all(store, objects, lambda jobs: jobs.many.cancel(ids, by=by, message=message, tree=not alone), as_json)
+    _print_changed(services.jobs.many.cancel(ids, by=by, message=message, tree=not alone), as_json)
 
 
 @app.command()
+@on_services
 def stop(
+    services: Services,
     ids: JobIds,
     user: User = None,
     message: Message = None,
     alone: Alone = False,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let jobs end early, but in order: one that runs is asked to end by itself, and keeps what it has.
+    """Stop jobs and their descendants early: a running task is asked to end, and its results are kept.
 
     \b
     Example:
         jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"
     """
     by = resolved(user=user).settings.user
-    _change_all(store, objects, lambda jobs: jobs.many.stop(ids, by=by, message=message, tree=not alone), as_json)
+    _print_changed(services.jobs.many.stop(ids, by=by, message=message, tree=not alone), as_json)
 
 
 @app.command()
+@on_services
 def retry(
+    services: Services,
     ids: JobIds,
     user: User = None,
-    tree: Annotated[bool, typer.Option("--tree", help="Everything under it that is not COMPLETED, too.")] = False,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Also restart every descendant that ended without being COMPLETED")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let jobs that FAILED, or were cancelled or stopped, begin anew with all their attempts.
+    """Restart jobs that failed or were cancelled or stopped, with all their attempts.
 
     \b
     Example:
         jobtable jobs retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     by = resolved(user=user).settings.user
-    _change_all(store, objects, lambda jobs: jobs.many.retry(ids, by=by, tree=tree), as_json)
+    _print_changed(services.jobs.many.retry(ids, by=by, tree=tree), as_json)
 
 
 @app.command()
+@on_services
 def prioritise(
+    services: Services,
     ids: JobIds,
-    priority: Annotated[int, typer.Option("--priority", min=0, max=999, help="Higher starts first.")],
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
+    priority: Annotated[int, typer.Option("--priority", min=0, max=999, help="New priority; higher starts first")],
     as_json: AsJson = False,
 ) -> None:
-    """Change the priority of jobs, and with it their places in the queue.
+    """Change the priority of jobs, and so their position in the queue.
 
     \b
     Example:
         jobtable jobs prioritise 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --priority 900
     """
-    _change_all(
-        store, objects, lambda jobs: act_on_each(ids, lambda job_id: jobs.prioritise(job_id, priority)), as_json
-    )
+    _print_changed(act_on_each(ids, lambda job_id: services.jobs.prioritise(job_id, priority)), as_json)
 
 
 @app.command()
+@on_services
 def delete(
+    services: Services,
     ids: JobIds,
-    tree: Annotated[bool, typer.Option("--tree", help="The jobs under it, too.")] = False,
+    tree: Annotated[bool, typer.Option("--tree", help="Also delete their descendants")] = False,
     yes: Yes = False,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete jobs that have ended, with everything that is stored under them.
+    """Delete jobs that have ended, with everything stored for them.
 
     \b
     Example:
         jobtable jobs delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
     """
-    confirm(f"Delete {len(ids)} job(s) with logs, metrics, checkpoints and files?", yes=yes)
-    with open_services(store, objects) as services:
-        done, code = _told(services.jobs.many.delete(ids, tree=tree))
+    jobs = "1 job" if len(ids) == 1 else f"{len(ids)} jobs"
+    confirm(f"Delete {jobs} with all logs, metrics, checkpoints and artifacts?", yes=yes)
+    done, code = _reported(services.jobs.many.delete(ids, tree=tree))
     deleted = [{"job": each.job_id, "items": each.given} for each in done]
     if as_json:
         print_json(deleted)
     else:
         for each in deleted:
-            print_text(f"{each['job']} deleted, items: {each['items']}")
+            print_text(f"{each['job']} deleted ({each['items']} items)")
     raise typer.Exit(code)
 
 
-def _change_all(
-    store: str | None, objects: str | None, change: Callable[[JobVerbs], Iterable[ActedOn[Job]]], as_json: bool
-) -> None:
-    """Change jobs, and print how they are then."""
-    with open_services(store, objects) as services:
-        done, code = _told(change(services.jobs))
+def _print_changed(acted: Iterable[ActedOn[Job]], as_json: bool) -> None:
+    """Change jobs, and print their new state."""
+    done, code = _reported(acted)
     changed = [each.given for each in done if each.given is not None]
     if as_json:
         print_json(changed)
@@ -267,17 +257,17 @@ def _change_all(
 
 
 def _changed_row(job: Job) -> dict[str, object]:
-    asked = f"{job.requested} is asked for" if job.requested and not job.is_final else None
+    requested = f"{job.requested} requested" if job.requested and not job.is_final else None
     return {
         "job": job.job_id,
         "status": job.status,
         "priority": job.priority,
-        "message": asked or first_line(job.message),
+        "message": requested or first_line(job.message),
     }
 
 
-def _told(acted: Iterable[ActedOn[T]]) -> tuple[list[ActedOn[T]], ExitCode]:
-    """Those jobs with which it was done, and the code of the first error; each error is told once, as it comes."""
+def _reported(acted: Iterable[ActedOn[T]]) -> tuple[list[ActedOn[T]], ExitCode]:
+    """Return the jobs that succeeded and the exit code of the first error; print each error once, as it comes."""
     done, code = list[ActedOn[T]](), ExitCode.OK
     for line, group in groupby(acted, key=lambda each: each.error and line_of(each.error)):
         alike = list(group)
@@ -285,6 +275,6 @@ def _told(acted: Iterable[ActedOn[T]]) -> tuple[list[ActedOn[T]], ExitCode]:
         if error is None or line is None:
             done += alike
         else:
-            say(f"{line} (the same holds for {len(alike) - 1} more)" if len(alike) > 1 else line)
+            say(f"{line} (and {len(alike) - 1} more)" if len(alike) > 1 else line)
             code = code or exit_code_of(error)
     return done, code

@@ -1,4 +1,4 @@
-"""Workers that a command starts on this machine, and that end with it."""
+"""Workers while a command waits: started by it on this machine, or those of its server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from typing import IO, Self, TypeVar
+from functools import partial
+from typing import IO, Any, Self, TypeVar
 
+from jobtable.app import Services
+from jobtable.cli.job_waiting import say_what_nobody_serves
 from jobtable.cli.output import say
 from jobtable.errors import TaskError
 from jobtable.settings import Settings, variable
@@ -17,13 +20,14 @@ from jobtable.settings import Settings, variable
 _DRAIN_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.1
+_SERVER_PAUSE_SECONDS = 0.5
 T = TypeVar("T")
 
 
 def look_until(
     look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None], wait: Callable[[], None]
 ) -> T:
-    """Look, show and wait until it is done; gives what was seen last."""
+    """Look, show and wait until it is done; return what was seen last."""
     while True:
         seen = look()
         show(seen)
@@ -33,10 +37,10 @@ def look_until(
 
 
 class LocalWorkers:
-    """Worker processes while the block runs. At its end they give back what they have not finished.
+    """Worker processes while the block runs. At its end they release their unfinished jobs.
 
-    They end in that way also when this process is killed: each holds the reading end of a pipe whose other end is
-    here. What they say goes to stderr, or is kept for `check` if they are quiet.
+    They also do so when this process is killed: each reads from a pipe whose other end is here. Their messages go to
+    stderr, or are kept for `check` if they are quiet.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class LocalWorkers:
 
     def __enter__(self) -> Self:
         if self._is_quiet:
-            # A file, and not a pipe, because nobody reads it while they work.
+            # A file, not a pipe: nothing reads it while they work.
             self._said = tempfile.TemporaryFile("w+")
         self._started = [self._start() for _ in range(self._count)]
         return self
@@ -79,30 +83,30 @@ class LocalWorkers:
                 self._said.close()
 
     def hurry(self) -> None:
-        """Let workers that are ending not wait for the jobs that they run: a second signal."""
+        """Send stopping workers a second signal: they wait no longer for their jobs."""
         if self._is_over:
             self._terminate()
 
     def check(self) -> None:
-        """Raise if no worker is left that could go on."""
+        """Raise if every worker exited."""
         if any(worker.poll() is None for worker in self._started):
             return
         said: list[str] = []
         if self._said is not None:
             self._said.seek(0)
             said = self._said.read().strip().splitlines()
-        raise TaskError(f"every worker has ended: {said[-1] if said else f'code {self._started[0].returncode}'}")
+        raise TaskError(f"every worker exited: {said[-1] if said else f'code {self._started[0].returncode}'}")
 
     def replace_dead(self) -> bool:
-        """Start a worker in the place of each one that has ended, and say so; False if none has."""
+        """Replace each worker that exited, and say so; return whether any did."""
         dead = [(place, worker) for place, worker in enumerate(self._started) if worker.poll() is not None]
         for place, worker in dead:
-            say(f"The worker ended with code {worker.returncode}; it is started again.")
+            say(f"The worker exited with code {worker.returncode}; restarting it.")
             self._started[place] = self._start()
         return bool(dead)
 
     def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
-        """Look again and again until it is done; gives what was seen last. Raises if no worker is left."""
+        """Look until it is done; return what was seen last, or raise if every worker exited."""
 
         def wait() -> None:
             self.check()
@@ -111,7 +115,7 @@ class LocalWorkers:
         return look_until(look, is_done, show, wait)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # In a session of its own, so that Ctrl-C in a terminal reaches it once, and from here.
+        # In its own session: Ctrl-C in a terminal reaches it once, from here.
         return subprocess.Popen(
             self._command,
             env=self._environment,
@@ -148,9 +152,40 @@ def _command(
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """Where a worker's store is, or by what its server knows it: secrets, and everybody can read command lines."""
+    """Pass URLs and tokens as variables: they may hold secrets, and everyone can read command lines."""
     if settings.server is None:
         told = {variable("store"): settings.store, variable("objects"): settings.objects}
     else:
         told = {variable("token"): settings.token}
     return {**os.environ, **{name: value for name, value in told.items() if value is not None}}
+
+
+class ServerWorkers:
+    """The workers of the server, which work whether or not a command waits."""
+
+    def __init__(self, services: Services, queues: Sequence[str]) -> None:
+        self._services = services
+        self._queues = queues
+
+    def __enter__(self) -> Self:
+        say_what_nobody_serves(self._services.jobs, self._queues)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def check(self) -> None:
+        """Do nothing: whether a worker is left is unknown here."""
+
+    def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
+        """Look until it is done; return what was seen last."""
+        return look_until(look, is_done, show, partial(self._services.store.clock.sleep, _SERVER_PAUSE_SECONDS))
+
+
+def workers_for(
+    services: Services, settings: Settings, queues: Sequence[str], **options: Any
+) -> LocalWorkers | ServerWorkers:
+    """Return the workers for the queues: local ones, or those of the server that the command uses."""
+    if settings.server is not None:
+        return ServerWorkers(services, queues)
+    return LocalWorkers(settings, queues, **options)

@@ -1,4 +1,4 @@
-"""The command `jobtable`: its groups, and how an error reaches the person who typed it."""
+"""The command `jobtable`: its groups and its errors."""
 
 from __future__ import annotations
 
@@ -7,50 +7,44 @@ import sys
 
 try:
     import typer
-except ModuleNotFoundError:  # The command is installed with the package, its dependencies only with the extra.
-    sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
+except ModuleNotFoundError:  # the command comes with the package, its dependencies with the extra
+    sys.exit("The command line needs the extra `cli`: pip install 'jobtable[cli]'")
 
+import pkgutil
 from functools import cache
-from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
-
 import jobtable
-from jobtable.cli.groups import Group
+from jobtable.cli.framework import SETTINGS, Group, command_of, shorten
+from jobtable.cli.framework import Command as CommandWithHelp
 from jobtable.cli.options import ObjectsUrl, StoreUrl, give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
-from jobtable.cli.usage import tell_in_one_line
 from jobtable.errors import JobtableError, SettingsError
 from jobtable.system import Command, System, declared
 
 _BEFORE_SYSTEMS = {
-    "up": Command("jobtable.cli.up", "Run the server with its pages and its API, and a worker."),
-    "jobs": Command("jobtable.cli.jobs", "Jobs: submit them, see how far they are, act on them."),
-    "queues": Command("jobtable.cli.queues", "Queues: how many jobs run at once, and in which order."),
+    "up": Command("jobtable.cli.up", "Run the server (pages and API) and a worker."),
+    "jobs": Command("jobtable.cli.jobs", "Submit, list, show, control and delete jobs."),
+    "queues": Command("jobtable.cli.queues", "Create, list, show, change, pause and delete queues."),
     "worker": Command("jobtable.cli.worker", "Run jobs until Ctrl-C, or until the queues are empty."),
-    "workers": Command("jobtable.cli.workers", "The workers that are or were there."),
+    "workers": Command("jobtable.cli.workers", "List and show workers."),
 }
 _AFTER_SYSTEMS = {
-    "tables": Command("jobtable.cli.tables", "The tables of the systems."),
-    "export": Command("jobtable.cli.export", "Write every item of a table to a file."),
-    "import": Command("jobtable.cli.importing", "Store the items of a file in their table."),
-    "objects": Command("jobtable.cli.objects", "The objects of the systems: files, logs, checkpoints."),
-    "tokens": Command("jobtable.cli.tokens", "Tokens of the server: who may read, write, or work."),
-    "config": Command("jobtable.cli.config", "The settings in force."),
-    "dynamodb": Command("jobtable.cli.dynamodb", "The embedded engine as a DynamoDB server."),
+    "tables": Command("jobtable.cli.tables", "Create, update, compare and describe tables."),
+    "export": Command("jobtable.cli.table_files:export_app", "Write every item of a table to a file."),
+    "import": Command("jobtable.cli.table_files:import_app", "Store the items of a file in their table."),
+    "objects": Command("jobtable.cli.objects", "List and download objects, and delete orphans."),
+    "tokens": Command("jobtable.cli.tokens", "Create, list and revoke access tokens of the server."),
+    "config": Command("jobtable.cli.config", "Show the settings in force."),
+    "dynamodb": Command("jobtable.cli.dynamodb", "Serve DynamoDB's API from the embedded engine."),
 }
 
 
 @cache
 def commands() -> dict[str, tuple[System | None, Command]]:
-    """Every command, with the system that it belongs to, if any.
-
-    The module of a command is loaded when it is used, so that no command waits for the libraries of the others.
-    """
+    """Return every command, with its system, if any. A command loads its module when it is used."""
     found: dict[str, tuple[System | None, Command]] = {name: (None, each) for name, each in _BEFORE_SYSTEMS.items()}
     for system, of_system in declared("commands"):
         found |= {name: (system, each) for name, each in of_system.items()}
@@ -64,23 +58,23 @@ Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB
 
 \b
 Exit codes:
-    0    done
-    1    failed
+    0    success
+    1    failure
     2    usage or configuration error
     3    not found
-    4    the state does not allow it
-    5    the job did not complete
-    130  stopped with Ctrl-C
+    4    conflict with the current state
+    5    job not completed
+    130  interrupted with Ctrl-C
 """
 
 
 class Commands(Group):
-    """The commands, which are loaded when they are used, and tell an error of the package in one line."""
+    """All commands, each loaded when it is used. An error of the package becomes one line."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for name, (_, command) in commands().items():
-            self.add_command(TyperCommand(name, help=command.help))
+            self.add_command(CommandWithHelp(name, help=command.help))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, _with_server_in_front(args))
@@ -103,7 +97,7 @@ class Commands(Group):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            tell_in_one_line(error)
+            shorten(error)
             raise
         except JobtableError as error:
             say(line_of(error))
@@ -111,7 +105,7 @@ class Commands(Group):
 
 
 def _with_server_in_front(args: list[str]) -> list[str]:
-    """The arguments with `--server URL` before the command: people write it behind one, too, as they may `--store`."""
+    """Move `--server URL` before the command: people also write it after the command, as they do `--store`."""
     for place, each in enumerate(args):
         if each == "--":
             break
@@ -122,16 +116,11 @@ def _with_server_in_front(args: list[str]) -> list[str]:
 
 
 def load(name: str) -> Any:
-    """The command with this name, with everything under it."""
+    """Return the command with this name, with its subcommands."""
     system, declaration = commands()[name]
-    module = import_module(declaration.module) if system is None else system.load(declaration.module)
-    command = get_command(module.app)
-    command.name = name
-    if isinstance(command, TyperGroup):
-        command.help = declaration.help
-    # Completion is installed for the whole command line, so only that has the options for it.
-    command.params = [each for each in command.params if each.name not in ("install_completion", "show_completion")]
-    return command
+    path = declaration.module if ":" in declaration.module else f"{declaration.module}:app"
+    loaded = pkgutil.resolve_name(path) if system is None else system.load(path)
+    return command_of(loaded, name, declaration.help)
 
 
 app = typer.Typer(
@@ -141,6 +130,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings=SETTINGS,
 )
 
 
@@ -154,29 +144,27 @@ def _print_version(wanted: bool) -> None:
 def main(
     server: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Work through a server instead of on a store. Without it: JOBTABLE_SERVER."),
+        typer.Option(metavar="URL", help="Work through this server instead of a store (default: JOBTABLE_SERVER)"),
     ] = None,
-    token: Annotated[
-        str | None, typer.Option(metavar="TOKEN", help="The token for the server. Better: JOBTABLE_TOKEN.")
-    ] = None,
+    token: Annotated[str | None, typer.Option(help="Access token for the server; JOBTABLE_TOKEN is safer")] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit")
     ] = False,
 ) -> None:
-    """The options that stand before a command; a store and a server may be named behind it as well."""
+    """Take the options before the command; `--store` and `--server` may also follow it."""
     try:
-        folder = str(Path.cwd())  # where a worker looks for tasks, stages and definitions, every command does
+        folder = str(Path.cwd())  # tasks, stages and definitions are imported from here
     except FileNotFoundError as error:
-        raise SettingsError("the current folder is not there any more: change to another one") from error
+        raise SettingsError("the current folder no longer exists; change to another one") from error
     if folder not in sys.path:
         sys.path.insert(0, folder)
     give(server=server, token=token, store=store, objects=objects)
 
 
 def run() -> None:
-    """Run the command line. It prints UTF-8 whatever the locale is: names and log lines may have any character."""
+    """Run the command line. It prints UTF-8 in every locale, because names and log lines may have any character."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # one that is closed is None
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`jobtable objects`: list what is stored, get it as files, and remove what no record names."""
+"""`jobtable objects`: list and download objects, and delete those that no record names."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import (
     AsJson,
@@ -21,7 +20,7 @@ from jobtable.cli.options import (
     chosen_settings,
     duration,
     file_to_write,
-    open_services,
+    on_services,
 )
 from jobtable.cli.output import bar, print_fields, print_json, print_list
 from jobtable.files import whole_file
@@ -30,56 +29,49 @@ from jobtable.settings import without_secret
 
 app = new_group()
 
-Prefix = Annotated[str, typer.Option("--prefix", metavar="KEY", help="Only below this key, as in jobs/ID.")]
+Prefix = Annotated[str, typer.Option("--prefix", metavar="KEY", help="Only objects under this key, as in jobs/ID")]
 
 
 @app.command("list")
-def list_objects(
-    prefix: Prefix = "",
-    limit: Limit = 100,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """List objects, in no order.
+@on_services
+def list_objects(services: Services, prefix: Prefix = "", limit: Limit = 100, as_json: AsJson = False) -> None:
+    """List objects, in no particular order.
 
     \b
     Example:
         jobtable objects list --prefix jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
-    with open_services(store, objects) as services:
-        found = services.objects.list(prefix.strip("/"))
-        print_list(found, _row, as_json=as_json, empty="There are no such objects.", limit=limit)
+    found = services.objects.list(prefix.strip("/"))
+    print_list(found, _row, as_json=as_json, empty="No objects match.", limit=limit)
 
 
 @app.command("get")
+@on_services
 def get_object(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The object, as the lists of a job's files name it.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; one that is there is replaced at the end.")],
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
+    services: Services,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the object, as `jobs artifacts` shows it")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; an existing one is replaced at the end")],
 ) -> None:
-    """Write an object to a file: a checkpoint, or a file that a job has made.
+    """Download an object, such as a checkpoint or an artifact.
 
     \b
     Example:
         jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
         jobtable objects get jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11/checkpoints/step-9-77e4a10dccfa weights.pt
     """
-    target = file_to_write(file)
-    with open_services(store, objects) as services, whole_file(target) as made, services.objects.open(key) as stream:
+    with whole_file(file_to_write(file)) as made, services.objects.open(key) as stream:
         shutil.copyfileobj(stream, made)
 
 
 @app.command("sweep")
 def sweep_objects(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; say what would be.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Delete nothing; show what would be deleted")] = False,
     grace: Annotated[
         timedelta,
         typer.Option(
             parser=duration,
             metavar="TIME",
-            help="Leave objects alone that are younger: their records may not be written yet. As in 90s, 15m, 24h, 7d.",
+            help="Keep younger objects, whose records may still be written: 90s, 15m, 24h or 7d",
         ),
     ] = timedelta(hours=24),
     prefix: Prefix = "",
@@ -88,7 +80,7 @@ def sweep_objects(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove orphans: objects that a crash left behind, and that no record names.
+    """Delete orphans: objects that no record names, left by a crash.
 
     \b
     Example:
@@ -97,7 +89,7 @@ def sweep_objects(
     settings = chosen_settings(store, objects)
     with services_of(settings, is_dry_run=dry_run) as services:
         if not dry_run:
-            # Each has a setting of its own, so they may be those of two deployments.
+            # Their settings are separate, so they may belong to two deployments.
             place, records = settings.objects or services.objects.bucket, without_secret(settings.store)
             confirm(f"Delete every object in {place} that no record in {records} names?", yes=yes)
         report = _swept(services, prefix.strip("/"), grace, dry_run=dry_run)
@@ -107,15 +99,15 @@ def sweep_objects(
     print_fields(
         {
             "objects": report.objects,
-            "orphans" if dry_run else "orphans removed": report.orphans,
+            "orphans" if dry_run else "orphans deleted": report.orphans,
             "bytes": report.orphan_bytes,
-            "unfinished removed": None if dry_run else report.unfinished,
+            "unfinished deleted": None if dry_run else report.unfinished,
         }
     )
 
 
 def _swept(services: Services, prefix: str, grace: timedelta, *, dry_run: bool) -> SweepReport:
-    with bar("Looking at objects") as shown:
+    with bar("Checking objects") as shown:
 
         def is_referenced(key: str) -> bool:
             shown.advance(1)

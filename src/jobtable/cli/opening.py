@@ -1,4 +1,4 @@
-"""Opening what a command works on, with a word to the person who waits for it."""
+"""How a command opens its store, and says so if that takes long."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _LOADED_WHEN_OPENED = ("jobtable.embedded", "jobtable.objects")
 
 
 def store_of(settings: Settings) -> Store:
-    """The store alone that the settings name; to be used in a `with` statement."""
-    with _telling_of_wait(settings):
+    """Open the store alone that the settings name."""
+    with _saying_in_terminal(settings):
         return connect(settings.store)
 
 
 def services_of(settings: Settings, *, is_dry_run: bool = False) -> Services:
-    """The services that the settings name; to be used in a `with` statement. A dry run creates nothing."""
-    with _telling_of_wait(settings):
+    """Open the services that the settings name. A dry run creates nothing."""
+    with _saying_in_terminal(settings):
         return Services.from_settings(settings, creates=not is_dry_run)
 
 
 def wait_for_store(settings: Settings) -> None:
-    """Wait as long as another program keeps the store's file locked, for a command that runs on until it is stopped.
+    """Wait while another program keeps the store's file locked, for a command that runs until it is stopped.
 
-    It is told once, and also where no one looks on: who looks into its log later finds what it was at.
+    It says so once, with or without a terminal, for readers of its log.
     """
     if not _is_file(settings):
         return
-    with _telling(settings):
+    with _saying(settings):
         while True:
             with suppress(StorageLocked):
                 connect(settings.store).close()
@@ -49,17 +49,17 @@ def _is_file(settings: Settings) -> bool:
     return settings.server is None and settings.store.startswith("file:")
 
 
-def _telling_of_wait(settings: Settings) -> AbstractContextManager[None]:
-    """Tell a person at a terminal, once, that a file is waited for: it opens in a moment unless somebody locks it."""
+def _saying_in_terminal(settings: Settings) -> AbstractContextManager[None]:
+    """Say in a terminal, once, that the command waits for a locked file."""
     is_seen = sys.stderr is not None and sys.stderr.isatty()  # None: it is closed
-    return _telling(settings) if _is_file(settings) and is_seen else nullcontext()
+    return _saying(settings) if _is_file(settings) and is_seen else nullcontext()
 
 
 @contextmanager
-def _telling(settings: Settings) -> Iterator[None]:
-    for module in _LOADED_WHEN_OPENED:  # which takes seconds on a busy machine, and nobody locks anything meanwhile
+def _saying(settings: Settings) -> Iterator[None]:
+    for module in _LOADED_WHEN_OPENED:  # takes seconds on a busy machine, which is no wait for a lock
         import_module(module)
-    word = f"Waiting for {store_file(settings.store)}, which another program keeps locked or is writing to ..."
+    word = f"Waiting for {store_file(settings.store)}, which another program keeps locked ..."
     timer = threading.Timer(_SECONDS_WITHOUT_WORD, say, [word])
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""How every command prints: tables for people, JSON for programs, one line for an error, and a code for scripts."""
+"""Output of the commands: tables for people, JSON for programs, one line per error, exit codes for scripts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class ExitCode(IntEnum):
-    """How a command ends."""
+    """How a command ended."""
 
     OK = 0
     FAILED = 1
@@ -93,17 +93,17 @@ _COLOUR_OF_WORD = {
     "CRITICAL": "red",
 }
 _TURNING_CHARACTERS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""They change the direction of writing, also of what stands beside them."""
+"""They change the writing direction, also of the text beside them."""
 _CONTROL_CHARACTERS = {
     **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"},
     **{code: f"\\u{code:04x}" for code in _TURNING_CHARACTERS},
 }
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING_CHARACTERS)}
-"""JSON writes out the other control characters by itself."""
+"""JSON escapes the other control characters itself."""
 
 
 def to_json(value: Any) -> Any:
-    """Entities, dataclasses, times and what is made of them, as JSON has it."""
+    """Convert entities, dataclasses, times and collections of them to JSON."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     return to_jsonable_python(value)
@@ -115,7 +115,7 @@ def print_json(value: Any) -> None:
 
 
 def print_json_line(value: Any) -> None:
-    """Print one JSON object on one line, for output that goes on."""
+    """Print one JSON object on one line, for a stream of them."""
     typer.echo(_json_text(value))
 
 
@@ -126,9 +126,9 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 def print_list(
     items: Iterable[T], row: Callable[[T], Row], *, as_json: bool, empty: str, limit: int | None = None
 ) -> None:
-    """Print many: as a JSON array of the items, as a table with a row for each, or, of none, the line `empty`.
+    """Print items as a JSON array, or as a table with a row for each; say `empty` if there are none.
 
-    With a limit as many are printed, and below them it is said if there are more.
+    Prints at most `limit` of them, and says if there are more.
     """
     with first_of(items, limit) as listed:
         if as_json:
@@ -141,9 +141,9 @@ def print_list(
 
 @contextmanager
 def first_of(items: Iterable[T], limit: int | None) -> Iterator[list[T]]:
-    """The first items, to be printed in the block: behind it, people are told if there are more.
+    """Yield the first items, and say after the block if there are more.
 
-    One more than the limit is read, and of a query no page ahead.
+    Reads one more than the limit, and of a query no further page.
     """
     if limit is None:
         yield list(items)
@@ -151,14 +151,13 @@ def first_of(items: Iterable[T], limit: int | None) -> Iterator[list[T]]:
     found = list(items.take(limit + 1) if isinstance(items, Query) else islice(items, limit + 1))
     yield found[:limit]
     if len(found) > limit:
-        these = "this one" if limit == 1 else f"these {limit:,}"
-        say(f"There are more than {these}; a larger --limit shows them.")
+        say("There are more; use a larger --limit to see them.")
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Print rows under the names of their members, each on one line.
+    """Print each row on one line, under the names of its members.
 
-    In a terminal the columns are shown that fit, from the left, so the most important come first.
+    A terminal shows the columns that fit, from the left: put the most important first.
     """
     console = _console()
     names = list(rows[0])
@@ -175,14 +174,14 @@ def print_table(rows: Sequence[Row]) -> None:
 
 
 def print_part(title: str, rows: Sequence[Row]) -> None:
-    """Print a table under a title, behind what else is told of a thing; nothing where there are no rows."""
+    """Print a table under a title; print nothing if there are no rows."""
     if rows:
         print_text(f"\n{title}", "bold")
         print_table(rows)
 
 
 def _fitting(widths: Sequence[int], available: int) -> list[int]:
-    """The widths of the columns that fit. The first, which people copy, is whole; the last has what is left over."""
+    """Return the widths of the columns that fit: the first, which people copy, whole, and the last with the rest."""
     if sum(widths) + _GAP * (len(widths) - 1) <= available:
         return list(widths)
     chosen = [widths[0]]
@@ -202,7 +201,7 @@ def _in_one_line(cell: Text) -> Text:
 
 
 def print_fields(fields: Row) -> None:
-    """Print one thing: a line for each of its members that has a value."""
+    """Print one thing, with a line for each member that has a value."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -213,47 +212,47 @@ def print_fields(fields: Row) -> None:
 
 
 def print_text(text: str, style: str = "") -> None:
-    """Print text as it is: nothing in it is taken for markup."""
+    """Print text without interpreting markup in it."""
     _console().print(Text(visible(text), style), soft_wrap=True)
 
 
 def print_lines(lines: Iterable[tuple[str, str | None]]) -> None:
-    """Print texts as they come, each in its colour or in none; a colour only where the terminal is to show some."""
+    """Print texts as they come, each in its colour if the terminal shows colours."""
     shows_colours = _console().color_system is not None and not _console().no_color
     for text, colour in lines:
         typer.echo(typer.style(visible(text), fg=colour) if shows_colours and colour else visible(text))
 
 
 def print_renderable(drawing: RenderableType) -> None:
-    """Print something that rich can draw."""
+    """Print a rich renderable."""
     _console().print(drawing)
 
 
 def colour_of(word: str) -> str | None:
-    """The colour of a status or a level, or None."""
+    """Return the colour of a status or a level, or None."""
     return _COLOUR_OF_WORD.get(word)
 
 
 def visible(text: str) -> str:
-    """The text with control characters written out: what a job says must not steer the terminal that shows it."""
+    """Escape control characters: the text of a job must not control the terminal."""
     return text.translate(_CONTROL_CHARACTERS)
 
 
 def say(message: str) -> None:
-    """Tell the person something that is no data: it goes to stderr, so that stdout has only data."""
-    # A reader that is gone, or a full disk under its file, must not end a server or a worker that has something to say.
+    """Print a message for people on stderr; stdout has only data."""
+    # A closed pipe or a full disk must not end a server or a worker that prints a message.
     with suppress(OSError):
         typer.echo(visible(message), err=True)
 
 
 def exit_code_of(error: JobtableError) -> ExitCode:
-    """The code with which a command ends that failed with this error."""
+    """Return the exit code of a command that failed with this error."""
     return next((code for kind, code in _CODE_OF_ERROR if isinstance(error, kind)), ExitCode.FAILED)
 
 
 def line_of(error: JobtableError) -> str:
-    """The error as one line."""
-    # Without an answer there is no code of DynamoDB's: to call that an internal error of a server would mislead.
+    """Return the error as one line, with the advice for the command line."""
+    # Without an answer there is no DynamoDB code; `InternalServerError` would mislead.
     statement = error.message if isinstance(error, BackendUnavailable) else error.statement
     hint = _hint_of(error)
     return "Error: " + " ".join((f"{statement}; {hint}" if hint else statement).split())
@@ -275,18 +274,18 @@ def listing_commands() -> dict[str, str]:
 
 
 class Bar:
-    """A progress bar that is shown."""
+    """A visible progress bar."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
 
     def advance(self, steps: float) -> None:
-        """Move it on by so many steps."""
+        """Advance by so many steps."""
         self._progress.advance(self._task, steps)
 
     def reach(self, done: float) -> None:
-        """Move it to where so many steps are done."""
+        """Set the number of steps done."""
         self._progress.update(self._task, completed=done)
 
 
@@ -300,7 +299,7 @@ def bar(description: str, total: int | None = None) -> Iterator[Bar]:
 
 
 def first_line(text: str | None) -> str | None:
-    """What fits into a row of a text that may have many lines; three dots say that its line goes on."""
+    """Return the first line of a text, cut with an ellipsis if it is too long for a row."""
     if text is None:
         return None
     line = text.partition("\n")[0]
@@ -327,11 +326,11 @@ def _cell(value: Any) -> Text:
 
 
 def _number(value: float) -> str:
-    """Six digits, and all in front of the point as long as people can count them."""
+    """Format with six digits, and with all digits before the point up to 15."""
     return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
 
 
 def _console() -> Console:
-    """A console on stdout as it is now. Where no one looks on, lines are as wide as what they say."""
+    """Return a console on the current stdout; without a terminal, lines are as wide as their content."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=_UNBOUNDED)

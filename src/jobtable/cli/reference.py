@@ -1,4 +1,4 @@
-"""The reference of the command line, as a page: every command with its help, as the command itself gives it."""
+"""The page that documents the command line: the help of every command."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from inspect import cleandoc
 from typing import Any
 
+from jobtable.cli.framework import help_of
 from jobtable.cli.main import HELP, commands, load
 
 _WIDTH = 100
@@ -13,21 +14,21 @@ _WIDTH = 100
 _INTRODUCTION = """
 # The command line
 
-Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
+This page shows what `jobtable COMMAND --help` prints; `make reference` generates it.
 
-- `--json` prints JSON instead of tables, on every command that prints data. Only data goes to stdout: messages,
-  progress bars and errors go to stderr.
-- A command that lists things shows as many as its `--limit` says. Where there are more, a line on stderr says so.
-- The store is the one that `--store` names, or `JOBTABLE_STORE`, or `jobtable.toml`, or `file:.jobtable/jobtable.db`
-  (see [settings](settings.md)). The tables of an embedded store are created when they are first needed; those in the
-  cloud with `jobtable tables create`.
-- `jobtable --server URL COMMAND` works through a server instead, with the token in `JOBTABLE_TOKEN` (or `--token`
-  before the command; `--server` may follow it). Jobs, queues, tokens and what the systems store are read and changed
-  there as on a store. The server's workers run what a command starts: the command waits for them with the same
-  progress, or not at all with `--submit-only`. Files are read here, unless the help of a command says otherwise.
-  `jobtable --server URL worker` runs jobs here ([workers](../guides/workers.md#through-a-server)).
-  Tables, exports of tables, the listing of objects and migrations need the store itself.
-- `jobtable jobs submit --config FILE` takes a definition in YAML or JSON, and options change what it says:
+- Every command that prints data prints JSON with `--json`. Only data goes to stdout: messages, progress bars and
+  errors go to stderr.
+- A list shows at most `--limit` entries, and says on stderr if there are more.
+- The store is `--store`, or `JOBTABLE_STORE`, or `jobtable.toml`, or `file:.jobtable/jobtable.db` (see
+  [settings](settings.md)). An embedded store creates its tables when they are first used; in the cloud,
+  `jobtable tables create` does.
+- `jobtable --server URL COMMAND` works through a server, with the token in `JOBTABLE_TOKEN` (or `--token` before the
+  command; `--server` may also follow it). Jobs, queues, tokens and what the systems store are read and changed as on a
+  store. The server's workers run what a command starts: the command waits for them and shows the same progress, or
+  returns at once with `--submit-only`. Files are read here, unless the help of a command says otherwise.
+  `jobtable --server URL worker` runs jobs here ([workers](../guides/workers.md#through-a-server)). Tables, exports of
+  tables, lists of objects and migrations need the store itself.
+- `jobtable jobs submit --config FILE` takes a definition in YAML or JSON; other options override it:
 
   ```yaml
   name: nightly training
@@ -43,14 +44,14 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
   depends_on: [5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11]
   ```
 
-- What deletes something for good asks first. `--yes` says yes beforehand; where there is no terminal, it must.
+- A command that deletes data asks first. Without a terminal, confirm with `--yes`.
 - `jobtable --install-completion` lets your shell complete commands, options and ids.
-- An error is one line on stderr, and an exit code that scripts can use:
+- An error is one line on stderr, with an exit code for scripts:
 """
 
 
 def render_page() -> str:
-    """The whole page."""
+    """Return the page as Markdown."""
     parts = [cleandoc(_INTRODUCTION), _exit_codes()]
     for name in commands():
         parts += _sections(f"jobtable {name}", load(name), level=2)
@@ -64,12 +65,11 @@ def _exit_codes() -> str:
 
 
 def _sections(path: str, command: Any, level: int) -> Iterator[str]:
-    """The section of a command, then those of the commands under it."""
+    """Yield the section of a command, then those of its subcommands."""
     yield f"{'#' * level} {path}"
     under = getattr(command, "commands", None)
     if under is None:
-        context = command.context_class(command, info_name=path, terminal_width=_WIDTH, max_content_width=_WIDTH)
-        yield f"```text\n{command.get_help(context).strip()}\n```"
+        yield f"```text\n{help_of(command, path, _WIDTH)}\n```"
         return
     yield cleandoc(command.help or "")
     for name, each in under.items():

@@ -1,40 +1,92 @@
-"""`jobtable tables`: make and complete tables, compare them with deployed ones, describe them."""
+"""`jobtable tables`: create, update, compare and describe tables."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 import yaml
 
 from jobtable.access.entities import AccessToken, AnsweredRequest
-from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import COMMON, Yes, confirm, new_group
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_json, print_list, print_text, say
-from jobtable.cli.own_tables import Modules, tables_of
 from jobtable.dynamodb.template import cloudformation_template
-from jobtable.model import Table
-from jobtable.reference import entity_references, render_page, systems
+from jobtable.errors import NotFoundError, kind_and_text
+from jobtable.model import Entity, Table
+from jobtable.reference import entity_references, render_page, systems, table_named
 from jobtable.store import Store
 
 app = new_group()
 
 
-Systems = Annotated[
-    list[str] | None, typer.Option("--system", help="Only the tables of this system; may be given several times.")
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--module",
+        metavar="MODULE",
+        help="Module that declares tables or entities of your own; repeatable",
+    ),
 ]
+Systems = Annotated[list[str] | None, typer.Option("--system", help="Only the tables of this system; repeatable")]
 WithoutIndex = Annotated[
     list[str] | None,
     typer.Option("--without-index", metavar="NAME", help="Leave out an optional index; may be given several times."),
 ]
 
 
+def tables_of(modules: Sequence[str] | None) -> list[Table]:
+    """Import modules and return the tables that they declare or whose entities they declare, each once."""
+    found: dict[str, Table] = {}
+    for name in modules or ():
+        tables = list(_tables_in(_imported(name)))
+        if not tables:
+            raise typer.BadParameter(f"{name} declares no tables or entities")
+        found |= {table.name: table for table in tables}
+    return list(found.values())
+
+
+def chosen_table(name: str, modules: Sequence[str] | None) -> Table:
+    """Return the table with this name, of the modules or of the systems; or NotFoundError."""
+    own = {table.name: table for table in tables_of(modules)}
+    try:
+        return own.get(name) or table_named(name)
+    except NotFoundError as error:
+        error.hint = f"{error.hint}; name the module of your own tables with `--module`"
+        raise
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # whatever a module raises while it is imported
+        advice = f"; run this in its folder (this is {Path.cwd()}), or install it"
+        reason = f"{kind_and_text(error)}{advice if isinstance(error, ModuleNotFoundError) else ''}"
+        raise typer.BadParameter(f"cannot import {name}: {reason}") from error
+
+
+def _tables_in(module: ModuleType) -> Iterator[Table]:
+    for value in vars(module).values():
+        if isinstance(value, Table):
+            yield value
+        elif isinstance(value, type) and issubclass(value, Entity) and _has_table(value):
+            yield value.__schema__.table
+
+
+def _has_table(entity: type[Entity]) -> bool:
+    """Return whether it is more than a base class."""
+    return entity is not Entity and "__schema__" in vars(entity)
+
+
 def _chosen(names: list[str] | None, modules: list[str] | None, without: list[str] | None = None) -> list[Table]:
     """Return the tables of the chosen systems and modules, each once; by default those of all systems."""
     known = systems()
     if unknown := set(names or ()) - set(known):
-        raise typer.BadParameter(f"no system {min(unknown)!r} is installed; choose from {', '.join(known)}")
+        raise typer.BadParameter(f"there is no system {min(unknown)!r}; the systems are {', '.join(known)}")
     chosen = {table.name: table for name in (names or (() if modules else known)) for table in known[name]}
     chosen |= {table.name: table for table in tables_of(modules)}
     for index in without or ():
@@ -51,13 +103,13 @@ def create(
     system: Systems = None,
     module: Modules = None,
     delete_existing: Annotated[
-        bool, typer.Option("--delete-existing", help="Delete the tables first, with everything in them.")
+        bool, typer.Option("--delete-existing", help="Delete existing tables first, with all their items")
     ] = False,
     without_index: WithoutIndex = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create the tables that are not there yet.
+    """Create missing tables.
 
     \b
     Example:
@@ -74,7 +126,7 @@ def create(
             opened.tables.create(table)
             done.append({"table": name, "created": name not in there})
             if not as_json:
-                print_text(f"{name} {'is there' if name in there else 'created'}")
+                print_text(f"{name} {'already exists' if name in there else 'created'}")
     if as_json:
         print_json(done)
 
@@ -82,7 +134,7 @@ def create(
 def _delete(store: Store, doomed: list[Table], *, yes: bool) -> None:
     if doomed:
         names = ", ".join(map(store.table_name, doomed))
-        confirm(f"Delete {names} with everything in {'it' if len(doomed) == 1 else 'them'}?", yes=yes)
+        confirm(f"Delete {names} with all items?", yes=yes)
         store.tables.delete(*doomed)
 
 
@@ -94,9 +146,9 @@ def update(
     without_index: WithoutIndex = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add what is declared and missing to the tables that are there: indexes, streams, time to live, recovery.
+    """Add declared but missing indexes, streams, time to live and recovery to existing tables.
 
-    A new index holds the items that were there before it. Nothing is taken away: `diff` says what still differs.
+    A new index also holds older items. Nothing is removed: `diff` shows what still differs.
 
     \b
     Example:
@@ -111,14 +163,14 @@ def update(
             if opened.table_name(table) in deployed
             for each in opened.tables.update(table, say)
         ]
-    print_list(added, lambda row: row, as_json=as_json, empty="Nothing is missing.")
+    print_list(added, lambda row: row, as_json=as_json, empty="Every table is complete.")
 
 
 @app.command("list")
 def list_tables(
     store: StoreUrl = None, system: Systems = None, module: Modules = None, as_json: AsJson = False
 ) -> None:
-    """List the tables that are declared, and whether they are deployed.
+    """List declared tables, and whether they are deployed.
 
     \b
     Example:
@@ -130,7 +182,7 @@ def list_tables(
             {"table": opened.table_name(t), "deployed": opened.table_name(t) in deployed, "entities": len(t.entities)}
             for t in _chosen(system, module)
         ]
-    print_list(rows, lambda row: row, as_json=as_json, empty="There are no such tables.")
+    print_list(rows, lambda row: row, as_json=as_json, empty="No tables match.")
 
 
 @app.command()
@@ -141,7 +193,7 @@ def diff(
     without_index: WithoutIndex = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what differs between the declared tables and the deployed ones. The exit code is 1 if something does.
+    """Compare the declared tables with the deployed ones; exit with 1 if they differ.
 
     \b
     Example:
@@ -153,7 +205,7 @@ def diff(
             for table in _chosen(system, module, without_index)
             for difference in opened.tables.differences(table)
         ]
-    print_list(found, lambda row: row, as_json=as_json, empty="Nothing differs.")
+    print_list(found, lambda row: row, as_json=as_json, empty="The tables do not differ.")
     if found:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -162,21 +214,21 @@ def diff(
 def template(
     prefix: Annotated[
         str,
-        typer.Option(metavar="NAME", help="What stands before the tables' names, as ?prefix=NAME in a store's URL."),
+        typer.Option(metavar="NAME", help="Prefix of the tables' names, as in ?prefix=NAME of a store's URL"),
     ] = "",
     system: Systems = None,
     module: Modules = None,
     without_index: WithoutIndex = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of YAML.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of YAML", rich_help_panel=COMMON)] = False,
 ) -> None:
-    """Print a CloudFormation template: the tables, a bucket for objects, and policies to read, to write and to work.
+    """Print a CloudFormation template: the tables, a bucket for objects, and policies for readers, writers and workers.
 
     \b
     Example:
         jobtable tables template --prefix prod- > template.yaml
         jobtable tables template --prefix prod- --system jobs --module evals.model > template.yaml
     """
-    # Who only looks or takes jobs must not be able to make tokens, or to look at the answers to others' requests.
+    # Readers and workers must neither create tokens nor read the answers to the requests of others.
     of_servers = (AccessToken, AnsweredRequest)
     made = cloudformation_template(_chosen(system, module, without_index), prefix=prefix, of_servers=of_servers)
     if as_json:
@@ -186,7 +238,7 @@ def template(
 
 
 class _PlainDumper(yaml.SafeDumper):
-    """Writes what is there twice out twice: CloudFormation does not know YAML's aliases."""
+    """Writes no aliases, which CloudFormation does not support."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -194,7 +246,7 @@ class _PlainDumper(yaml.SafeDumper):
 
 @app.command()
 def reference(as_json: AsJson = False) -> None:
-    """Print every kind of item with its keys and attributes: as Markdown, or as a list of JSON objects.
+    """Print every kind of item with its keys and attributes, as Markdown or JSON.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`jobtable up`: the whole product with one command: the server, a worker, and the upkeep of the systems."""
+"""`jobtable up`: the whole product in one command: server, worker and upkeep of the systems."""
 
 from __future__ import annotations
 
@@ -11,49 +11,61 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
+from jobtable.app import Services
 from jobtable.cli.background import beside, kept_up
-from jobtable.cli.demo_progress import demonstrated
+from jobtable.cli.framework import Commands
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.opening import services_of, wait_for_store
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
-from jobtable.cli.output import say
+from jobtable.cli.output import colour_of, say
 from jobtable.connection import store_file, store_url
-from jobtable.demo import parts
-from jobtable.errors import SettingsError
+from jobtable.demo import DemoPart, DemoState, parts
+from jobtable.errors import JobtableError, SettingsError
 from jobtable.settings import Settings, without_secret
 from jobtable.system import declared
 
 if TYPE_CHECKING:  # needs an extra, and is slow to import
     from uvicorn import Server
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 60.0
+_DEMO_SECONDS = 0.5
 
 
 def system_queues() -> list[str]:
-    """The queues of the systems' own jobs, which a worker of the whole product serves beside those of the settings."""
+    """Return the queues of the systems' own jobs, which the worker serves beside those of the settings."""
     return [queue for _, queues in declared("queues") for queue in queues]
 
 
 @app.command()
 def up(
-    demo: Annotated[bool, typer.Option("--demo", help="Also run a small demonstration of every part.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Also run a small demonstration of every system")] = False,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="Keep everything in this folder; instead of --store.")
+        Path | None, typer.Option("--data", metavar="DIR", help="Folder for all data, instead of --store")
     ] = None,
     host: Annotated[
-        str | None, typer.Option(help="The address to listen on; 127.0.0.1 unless settings differ.")
+        str | None, typer.Option(help="Address to listen on (default: JOBTABLE_HOST, jobtable.toml, or 127.0.0.1)")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Port to listen on; 0 for any free one (default: JOBTABLE_PORT, jobtable.toml, or 8765)",
+        ),
     ] = None,
-    slots: Annotated[int | None, typer.Option("--slots", min=1, help="How many jobs run at once.")] = None,
-    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="With or without a worker.")] = True,
+    slots: Annotated[int | None, typer.Option("--slots", min=1, help="Number of jobs to run at once")] = None,
+    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Run a worker, or leave it out")] = True,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Run the server with its pages and its API, and a worker. A second start goes on where this one ended.
+    """Run the server (pages and API) and a worker. A restart resumes where the last run stopped.
 
     \b
     Example:
@@ -61,25 +73,25 @@ def up(
     """
     _refuse_without_extras(demo=demo)
     if data is not None and names_store(resolved(store=store)):
-        raise typer.BadParameter("--data and --store both say where everything is kept: give one of them")
+        raise typer.BadParameter("--data and --store cannot be combined")
     if data is not None:
         _make_folder(data)
         store = store_url(data / "jobtable.db")
     settings = resolved(store=store, objects=objects, host=host, port=port, slots=slots).settings
-    settings = settings.model_copy(update={"server": None})  # what is served here is the store, whoever else is named
+    settings = settings.model_copy(update={"server": None})  # it serves a store, even if the settings name a server
     if worker:
         refuse_memory(settings)
     _run(settings, with_worker=worker, demo_folder=_demo_folder(settings) if demo else None)
 
 
 def _refuse_without_extras(*, demo: bool) -> None:
-    # Each module of the first: other programs bring some of them along.
+    # Every module of `web` counts: other packages install some of them.
     needed: dict[str, tuple[str, ...]] = {"web": ("fastapi", "jinja2", "plotly", "uvicorn")}
     if demo:
         needed |= {system.extra: system.needs for system, _ in declared("demo") if system.extra is not None}
     missing = [extra for extra, modules in needed.items() if None in map(find_spec, modules)]
     if missing:
-        raise typer.BadParameter(f"this needs what is not installed: pip install 'jobtable[{','.join(missing)}]'")
+        raise typer.BadParameter(f"a dependency is not installed; run pip install 'jobtable[{','.join(missing)}]'")
 
 
 def _make_folder(folder: Path) -> None:
@@ -90,16 +102,16 @@ def _make_folder(folder: Path) -> None:
 
 
 def _demo_folder(settings: Settings) -> Path:
-    """Where the demonstration keeps its files: beside the store's file."""
+    """Create the folder for the files of the demonstration, beside the store's file."""
     if not settings.store.startswith("file:"):
-        raise typer.BadParameter("the demonstration runs on the embedded store: give --data DIR, or no --store")
+        raise typer.BadParameter("the demonstration needs the embedded store; use --data DIR, or omit --store")
     folder = store_file(settings.store).parent / "demo"
     _make_folder(folder)
     return folder
 
 
 def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> None:
-    # FastAPI and what it brings are slow to import, and no other command needs them.
+    # FastAPI is slow to import, and no other command needs it.
     from jobtable.web.listening import address_of, bind, server_on  # noqa: PLC0415
     from jobtable.web.server import create_app  # noqa: PLC0415
 
@@ -120,7 +132,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         if demo_folder is not None:
             cleanup.enter_context(demonstrated(services, demo_folder, address))
         server.run(sockets=[listening])
-        say("Stopping: running jobs get a moment to end; what has not ended goes on with the next start.")
+        say("Stopping: running jobs have a few seconds to end; the next start resumes the others.")
     say("Stopped.")
 
 
@@ -130,13 +142,13 @@ def _workers(settings: Settings, preload: Sequence[str]) -> LocalWorkers:
 
 
 def modules_of_demo() -> list[str]:
-    """The modules of the tasks that the demonstration runs: a worker that imports them once starts each job fast."""
+    """Return the modules of the demonstration's tasks, which the worker imports once to start each job fast."""
     of_systems = [module for _, modules in declared("tasks") for module in modules]
     return [*(module for part in parts() for module in part.modules), *of_systems]
 
 
 def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:
-    """Start a worker again that dies while the block runs."""
+    """Replace workers that die while the block runs."""
 
     def keep(is_over: threading.Event) -> None:
         for seconds in looks(workers.replace_dead):
@@ -147,7 +159,7 @@ def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:
 
 
 def looks(replace_dead: Callable[[], bool]) -> Iterator[float]:
-    """How long to wait before each look at the workers: ever longer while they die as often as they are started."""
+    """Yield the seconds before each check of the workers: ever more while they keep dying."""
     seconds = _LOOK_SECONDS
     while True:
         yield seconds
@@ -156,9 +168,9 @@ def looks(replace_dead: Callable[[], bool]) -> Iterator[float]:
 
 @contextmanager
 def _ended_by_signals(server: Server, workers: LocalWorkers | None) -> Iterator[None]:
-    """The first SIGINT or SIGTERM ends the server; one more means: at once.
+    """Stop the server at the first SIGINT or SIGTERM, and the workers without delay at the second.
 
-    A server that runs takes the first one itself, and raises it again when it has ended.
+    A running server handles the first signal itself, and raises it again after it stopped.
     """
     seen = 0
 
@@ -175,3 +187,44 @@ def _ended_by_signals(server: Server, workers: LocalWorkers | None) -> Iterator[
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
+
+
+def demonstrated(services: Services, folder: Path, address: str) -> AbstractContextManager[None]:
+    """Start the parts of the demonstration and show their progress while the block runs."""
+
+    def demonstrate(is_over: threading.Event) -> None:
+        try:
+            started = parts()  # takes seconds, so the address is printed first
+            for part in started:
+                if is_over.is_set():
+                    return
+                part.start(services, folder)
+            _show_demo(started, services, address, is_over)
+        except JobtableError as error:
+            say(f"The demonstration stopped: {error}")
+
+    return beside(demonstrate, "demonstration")
+
+
+def _show_demo(shown: Sequence[DemoPart], services: Services, address: str, is_over: threading.Event) -> None:
+    """Show the progress of the parts until all are settled, and then the page of each."""
+    console = Console(stderr=True, highlight=False)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            states = [(part, part.look(services)) for part in shown]
+            live.update(_progress_table(states), refresh=console.is_terminal)
+            if all(state.is_settled for _, state in states) or is_over.wait(_DEMO_SECONDS):
+                break
+    console.print(_progress_table(states))
+    for part in shown:
+        say(f"  {address}{part.page}")
+
+
+def _progress_table(states: list[tuple[DemoPart, DemoState]]) -> Table:
+    drawn = Table(box=None, show_header=False, pad_edge=False)
+    for _ in range(3):
+        drawn.add_column(no_wrap=True)
+    for part, state in states:
+        status = Text(state.status, colour_of(state.status) or "")
+        drawn.add_row(part.title, status, f"{state.percent:.0f} %", state.detail)
+    return drawn

@@ -16,6 +16,7 @@ import typer
 
 from jobtable.app import Services, open_jobs
 from jobtable.cli.background import kept_up
+from jobtable.cli.framework import Commands
 from jobtable.cli.opening import wait_for_store
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import print_json, print_table, say
@@ -28,7 +29,7 @@ from jobtable.objects import open_objects
 from jobtable.settings import Settings, without_secret
 from jobtable.system import declared
 
-app = typer.Typer(rich_markup_mode=None)
+app = Commands()
 _STDIN = 0
 
 
@@ -36,45 +37,44 @@ _STDIN = 0
 def worker(
     queue: Annotated[
         list[str] | None,
-        typer.Option(
-            "--queue", "-q", metavar="NAME", help="A queue to serve; may be given several times. Without it: settings."
-        ),
+        typer.Option("--queue", "-q", metavar="NAME", help="Queue to serve; repeatable (default: the settings)"),
     ] = None,
-    slots: Annotated[int | None, typer.Option("--slots", min=1, help="How many jobs to run at once.")] = None,
-    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when the queues are empty.")] = False,
+    slots: Annotated[int | None, typer.Option("--slots", min=1, help="Number of jobs to run at once")] = None,
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="Exit when the queues are empty")] = False,
     until_stdin_closes: Annotated[
-        bool, typer.Option("--until-stdin-closes", help="Also stop when the program is gone that writes to stdin.")
+        bool, typer.Option("--until-stdin-closes", help="Stop when the program that writes to stdin exits")
     ] = False,
     inline: Annotated[
         bool,
-        typer.Option("--inline", help="Run tasks that are marked inline in this process, in batches: fast, not apart."),
+        typer.Option("--inline", help="Run inline tasks in the worker's own process: fast, but not isolated"),
     ] = False,
     preload: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODULE", help="Import this once, before any job starts; may be given several times."),
+        typer.Option(metavar="MODULE", help="Module to import once, before any job starts; repeatable"),
     ] = None,
     lease_seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="After how many silent seconds its jobs go to others.")
+        float | None,
+        typer.Option(metavar="SECONDS", help="Time without a heartbeat after which other workers take its jobs"),
     ] = None,
     drain_seconds: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="How long jobs may take to end when the worker is stopped.")
+        float, typer.Option(metavar="SECONDS", min=0, help="Time for running jobs to end when the worker stops")
     ] = 30.0,
     instance_type: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE", help="What it runs on, as in p3.2xlarge. Without it: what can be seen."),
+        str | None, typer.Option(metavar="TYPE", help="Machine type, as in p3.2xlarge (default: detected)")
     ] = None,
-    gpus: Annotated[int | None, typer.Option(min=0, help="How many GPUs it has. Without it: what can be seen.")] = None,
-    zone: Annotated[str | None, typer.Option(metavar="NAME", help="The availability zone that it stands in.")] = None,
-    spot: Annotated[bool, typer.Option("--spot", help="It is a spot instance, which may go away.")] = False,
+    gpus: Annotated[int | None, typer.Option(min=0, help="Number of GPUs (default: detected)")] = None,
+    zone: Annotated[str | None, typer.Option(metavar="NAME", help="Availability zone of the machine")] = None,
+    spot: Annotated[bool, typer.Option("--spot", help="The machine is a spot instance")] = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Run jobs until Ctrl-C, or until the queues are empty.
 
-    Tasks are imported from the current folder and from what is installed. The first Ctrl-C or SIGTERM lets running jobs
-    end, and gives back what has not ended in time; the second one does so at once. Through a server (--server, with a
-    token of the role worker) it runs tasks that need no store of their own.
+    Tasks are imported from the current folder and from installed packages. The first Ctrl-C or SIGTERM lets running
+    jobs end and releases those that do not end in time; the second releases all of them at once. Through a server
+    (--server, with a token of the role worker), it runs tasks that need no store of
+    their own.
 
     \b
     Example:
@@ -84,12 +84,13 @@ def worker(
     settings = _settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)
     refuse_memory(settings)
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
-    logging.getLogger("jobtable.worker").setLevel(logging.INFO)  # it tells that it waits for jobs before it ends
+    logging.getLogger("jobtable.worker").setLevel(logging.INFO)  # says that it waits for jobs before it exits
     if settings.server is None:
         wait_for_store(settings)
         _look_at_objects(settings)
     place = without_secret(settings.server or settings.store)
-    say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")
+    slots_text = "1 slot" if settings.slots == 1 else f"{settings.slots} slots"
+    say(f"Serving {', '.join(settings.queues)} with {slots_text} on {place}; stop with Ctrl-C.")
     jobs_worker = Worker(
         _opener(settings),
         settings.queues,
@@ -112,7 +113,7 @@ def worker(
 
 
 def _settings(store: str | None, **flags: Any) -> Settings:
-    """The settings of a worker: a server that is named with the command, or a store that is named anywhere, wins."""
+    """Return the settings of a worker: `--server` wins, then any named store, then the server of the settings."""
     found = resolved(store=store, **flags)
     is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
     server = found.settings.server if is_meant and not names_store(found) else None
@@ -120,7 +121,7 @@ def _settings(store: str | None, **flags: Any) -> Settings:
 
 
 def _opener(settings: Settings) -> Callable[[], WorkVerbs]:
-    """How the worker, and the process of each of its jobs, opens what it works on."""
+    """Return how the worker, and the process of each job, opens the job service."""
     if settings.server is not None:
         from jobtable.remote.work import open_work  # noqa: PLC0415 - loaded when it is used
 
@@ -129,24 +130,24 @@ def _opener(settings: Settings) -> Callable[[], WorkVerbs]:
 
 
 def _look_at_objects(settings: Settings) -> None:
-    """Raise where there is no place for objects: the worker would take one job after the other, and fail them all."""
+    """Raise if the object store cannot be used: the worker would fail one job after the other."""
     with closing(open_objects(settings.objects or default_objects_url(settings.store))) as objects:
         try:
             any(objects.list("jobs"))
         except ObjectStoreUnavailable as error:
-            say(f"Objects cannot be used now, which may pass: {error}")
+            say(f"The object store is unavailable for now: {error}")
 
 
 def _drain_at_end_of_input(worker: Worker) -> None:
-    """Stop the worker as SIGTERM does when nobody can write to stdin any more."""
-    # Not by sys.stdin: at the end of the interpreter its lock may be held here, which is fatal.
+    """Stop the worker, as SIGTERM does, at the end of stdin."""
+    # Not sys.stdin: holding its lock here at interpreter exit would be fatal.
     while os.read(_STDIN, 4096):
         pass
     worker.drain()
 
 
 def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, is_spot: bool) -> InstanceInfo:
-    """What the person says of the machine, and what the machine itself can say of the rest."""
+    """Describe the machine by the options, and by what can be detected."""
     seen = InstanceInfo.of_this_machine()
     return replace(
         seen,
@@ -159,7 +160,7 @@ def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, 
 
 @contextmanager
 def _watching(settings: Settings) -> Iterator[None]:
-    """Prepare the systems whose queues are served, and run their upkeep."""
+    """Prepare the systems whose queues are served, and run their upkeep while the block runs."""
     served = [system for system, queues in declared("queues") if not set(queues).isdisjoint(settings.queues)]
     if not served or settings.server is not None:
         yield

@@ -1,4 +1,4 @@
-"""`jobtable workers`: see those that are or were there."""
+"""`jobtable workers`: list and show workers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.cli.groups import new_group
-from jobtable.cli.options import MOST_LINES, AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.app import Services
+from jobtable.cli.framework import MOST_LINES, new_group
+from jobtable.cli.options import AsJson, Limit, on_services
 from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part
 from jobtable.jobs.stored.entities import Instance, InstanceJob
 from jobtable.jobs.stored.fields import InstanceStatus
@@ -17,52 +18,48 @@ app = new_group()
 
 
 @app.command("list")
+@on_services
 def list_workers(
-    every: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    services: Services,
+    every: Annotated[bool, typer.Option("--all", help="Include workers that have ended")] = False,
     limit: Limit = 100,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the workers that run.
+    """List running workers.
 
     \b
     Example:
         jobtable workers list --all
     """
     statuses = list(InstanceStatus) if every else [InstanceStatus.RUNNING]
-    with open_services(store, objects) as services:
-        queries = services.jobs.queries
-        found = chain.from_iterable(queries.list_instances_by_status(status) for status in statuses)
-        empty = "No worker runs; start one with `jobtable worker`."
-        print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
+    found = chain.from_iterable(map(services.jobs.queries.list_instances_by_status, statuses))
+    empty = "No worker is running; start one with `jobtable worker`."
+    print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
 @app.command()
+@on_services
 def show(
-    instance_id: Annotated[str, typer.Argument(metavar="ID", help="The worker's id.")],
+    services: Services,
+    instance_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the worker")],
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="How many of its jobs to show.")
+        int, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="Maximum number of its jobs to show")
     ] = 20,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a worker and jobs that it runs or ran.
+    """Show a worker and its jobs.
 
     \b
     Example:
         jobtable workers show gpu-box-4711-0f3c9a1b
     """
-    with open_services(store, objects) as services:
-        jobs = services.jobs
-        instance = jobs.store.get(Instance.key(instance_id=instance_id))
-        with first_of(jobs.queries.list_jobs_of_instance(instance_id), limit) as held:
-            if as_json:
-                print_json({"worker": instance, "jobs": held})
-                return
-            print_fields({**_row(instance), "address": instance.ip_address, "zone": instance.availability_zone})
-            print_part("Jobs", [_held_row(each) for each in held])
+    instance = services.store.get(Instance.key(instance_id=instance_id))
+    with first_of(services.jobs.queries.list_jobs_of_instance(instance_id), limit) as held:
+        if as_json:
+            print_json({"worker": instance, "jobs": held})
+            return
+        print_fields({**_row(instance), "address": instance.ip_address, "zone": instance.availability_zone})
+        print_part("Jobs", [_held_row(each) for each in held])
 
 
 def _row(instance: Instance) -> dict[str, Any]:

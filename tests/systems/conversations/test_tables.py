@@ -58,4 +58,4 @@ def test_what_is_missing_is_added_and_holds_what_was_there(url: str) -> None:
     with connect(url) as store:
         assert list(store.query(TopicName.by_conversation(conversation_id="town"))) == [name]
     again = run("update", "--store", url)
-    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "Nothing is missing.\n")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "Every table is complete.\n")

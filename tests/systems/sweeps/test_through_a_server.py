@@ -107,7 +107,7 @@ def test_a_sweep_is_run_and_followed(served: Served, tmp_path: Path) -> None:
     with working(served, "cli"):
         done = run_far(served, "sweeps", "run", str(file), "--follow", "--json")
     assert (json.loads(done.stdout)["status"], json.loads(done.stdout)["completed"]) == ("COMPLETED", 3)
-    assert "No worker serves the queue cli now" in done.stderr
+    assert "No worker serves the queue cli yet" in done.stderr
     sweep_id = run_far(served, "sweeps", "run", str(file)).stdout.strip()
     run_far(served, "sweeps", "stop", sweep_id)
 

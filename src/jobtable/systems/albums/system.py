@@ -41,8 +41,8 @@ SYSTEM = System(
     job_page="/executions/{id}",
     delete_command="executions delete {id}",
     commands={
-        "executions": Command(f"{_HERE}.cli.executions", "Executions: run album workflows, and see how they went."),
-        "tasks": Command(f"{_HERE}.cli.tasks", "Tasks: what people are asked, and what they answer."),
+        "executions": Command(f"{_HERE}.cli.executions", "Start, list, show, retry and delete album executions."),
+        "tasks": Command(f"{_HERE}.cli.tasks", "List, show and complete the tasks of people."),
     },
     listings={
         "execution": Listing("executions list", "executions"),

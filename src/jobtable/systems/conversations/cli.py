@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.job_waiting import seconds_of
+from jobtable.cli.local_workers import workers_for
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import (
@@ -26,7 +26,6 @@ from jobtable.cli.output import (
     print_table,
     say,
 )
-from jobtable.cli.server_workers import workers_for
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.fields import Status
 from jobtable.settings import Settings

@@ -37,7 +37,7 @@ SYSTEM = System(
     thing="conversation",
     job_page="/conversations/{id}",
     delete_command="conversations delete {id}",
-    commands={"conversations": Command(f"{_HERE}.cli", "Conversations: analyse Polis exports, and compare the runs.")},
+    commands={"conversations": Command(f"{_HERE}.cli", "Analyse Polis exports, and compare the runs.")},
     listings={
         "conversation": Listing("conversations runs CONVERSATION"),
         "run": Listing("conversations runs CONVERSATION"),

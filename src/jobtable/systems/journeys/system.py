@@ -45,7 +45,7 @@ SYSTEM = System(
     thing="journey",
     job_page="/journeys/{id}",
     delete_command="journeys delete {id}",
-    commands={"journeys": Command(f"{_HERE}.cli.commands", "Journeys: create, run, export and import them.")},
+    commands={"journeys": Command(f"{_HERE}.cli.commands", "Create, run, show, export and import journeys.")},
     listings={"journey": Listing("journeys list", "journeys")},
     demo=f"{_HERE}.demo:PART",
 )

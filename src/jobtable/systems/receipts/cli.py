@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.opening import store_of
 from jobtable.cli.options import (
     AsJson,

@@ -17,7 +17,7 @@ SYSTEM = System(
     navigation=(NavigationEntry("/receipts", "Receipts", "receipts"),),
     icons={"receipts": '<path d="M6 3h12v18l-3-2-3 2-3-2-3 2z"/><path d="M9 8h6M9 12h6"/>'},
     attention=f"{_HERE}.web.pages:reviews",
-    commands={"receipts": Command(f"{_HERE}.cli", "Receipts: what OCR has read, its labels and validations.")},
+    commands={"receipts": Command(f"{_HERE}.cli", "Add, list, show, delete and migrate receipts.")},
     listings={
         "image": Listing("receipts list", "images"),
         "receipt": Listing("receipts list", "receipts"),

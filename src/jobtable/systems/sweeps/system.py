@@ -40,11 +40,7 @@ SYSTEM = System(
     roll_ups={"sweep": f"{_HERE}.trials:roll_up_of"},
     thing="sweep",
     job_page="/sweeps/{id}",
-    commands={
-        "sweeps": Command(
-            f"{_HERE}.cli.commands", "Sweeps: try many parameters, and find the best ones.", alias="sweep"
-        )
-    },
+    commands={"sweeps": Command(f"{_HERE}.cli.commands", "Run, resume, extend, show and stop sweeps.", alias="sweep")},
     listings={"sweep": Listing("sweeps list", "sweeps")},
     demo=f"{_HERE}.demo.part:PART",
 )

@@ -11,12 +11,11 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.completion import MOST, completed
-from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import Yes, confirm, new_group
+from jobtable.cli.local_workers import workers_for
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
-from jobtable.cli.server_workers import workers_for
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.stored.entities import Job
 from jobtable.settings import Settings

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.cli.groups import new_group
+from jobtable.cli.background import signalled
+from jobtable.cli.framework import new_group
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_table, say
-from jobtable.cli.signals import signalled
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.cli.executions import SubmitOnly, WorkflowOption, finish, without_token
 from jobtable.systems.albums.entities import TaskStatus, ValidationTask

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.framework import Yes, confirm
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, open_services, resolved
 from jobtable.cli.output import print_json, say
 from jobtable.objects import object_key

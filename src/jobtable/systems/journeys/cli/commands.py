@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.groups import new_group
+from jobtable.cli.framework import new_group
+from jobtable.cli.local_workers import workers_for
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
-from jobtable.cli.server_workers import workers_for
 from jobtable.settings import Settings
 from jobtable.systems.journeys.cli import archives, details
 from jobtable.systems.journeys.cli.details import JourneyId

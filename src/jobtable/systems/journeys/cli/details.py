@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.framework import MOST_LINES
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_of, print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
 from jobtable.systems.journeys.entities import JobExecution, JobReport, SecondBrainRule

@@ -13,12 +13,11 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.completion import MOST, completed
-from jobtable.cli.groups import new_group
-from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.framework import new_group
+from jobtable.cli.local_workers import LocalWorkers, ServerWorkers
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_part, print_text, say
-from jobtable.cli.server_workers import ServerWorkers
 from jobtable.errors import NotFoundError
 from jobtable.jobs.stored.fields import Status
 from jobtable.settings import Settings

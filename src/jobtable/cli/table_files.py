@@ -1,0 +1,81 @@
+"""`jobtable export` and `jobtable import`: a whole table as a file, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobtable.cli.framework import Commands, Yes, confirm
+from jobtable.cli.options import AsJson, StoreUrl, file_to_write, open_store
+from jobtable.cli.output import bar, print_fields, print_json
+from jobtable.cli.tables import Modules, chosen_table
+from jobtable.store.exports import Export, Mode, check_export, export_table, import_table
+
+export_app, import_app = Commands(), Commands()
+
+
+@export_app.command()
+def export(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table, as `tables list` shows it")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; an existing one is replaced at the end")],
+    module: Modules = None,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write every item of a table to a file.
+
+    The file has one item per line, in DynamoDB's JSON, and ends with a digest: `jobtable import` rejects a file that
+    was cut or altered. It does not contain objects.
+
+    \b
+    Example:
+        jobtable export jobtable jobs.jsonl --store dynamodb://eu-central-1
+    """
+    target = file_to_write(file)
+    with open_store(store) as opened, bar("Writing items") as shown:
+        chosen = chosen_table(table.removeprefix(opened.prefix), module)
+        made = export_table(opened, chosen, target, shown.advance)
+    _print(made, as_json)
+
+
+@import_app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `jobtable export` wrote")],
+    existing: Annotated[
+        Mode,
+        typer.Option(
+            metavar="MODE",
+            help="What to do with existing items. refuse: import only into an empty table. merge: replace items with "
+            "the same keys. replace: delete all of them first",
+        ),
+    ] = "refuse",
+    module: Modules = None,
+    yes: Yes = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store the items of a file in their table.
+
+    The whole file is checked before the first write, and a missing table is created. To finish an interrupted import,
+    run it again with `--existing merge`.
+
+    \b
+    Example:
+        jobtable import jobs.jsonl --store file:copy.db
+    """
+    found = check_export(file)
+    table = chosen_table(found.table, module)
+    if existing == "replace":
+        confirm(f"Delete all items of the table {found.table} first?", yes=yes)
+    with open_store(store, creates=True) as opened, bar("Storing items", found.items) as shown:
+        import_table(opened, table, file, existing, shown.advance)
+    _print(found, as_json)
+
+
+def _print(made: Export, as_json: bool) -> None:
+    if as_json:
+        print_json(made)
+    else:
+        print_fields(vars(made))

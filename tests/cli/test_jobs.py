@@ -101,7 +101,7 @@ def test_a_group_is_shown_with_how_many_of_its_jobs_have_ended_and_failed(cli: C
         text = cli.run("jobs", "show", "batch").stdout
         for part in (
             "40 %",
-            "12 of 30 have ended, 1 of them FAILED",
+            "12 of 30 ended, 1 FAILED",
             "estimated end",
             "part-019",
             "dependencies batch",
@@ -115,7 +115,7 @@ def test_a_group_is_shown_with_how_many_of_its_jobs_have_ended_and_failed(cli: C
             jobs.finish(lease, Outcome.completed(None))
     text = cli.run("jobs", "show", "batch").stdout
     assert "100 %" in text
-    assert "30 of 30 have ended, 1 of them FAILED" in text
+    assert "30 of 30 ended, 1 FAILED" in text
 
 
 def test_what_a_job_reports_is_listed(cli: CommandLine) -> None:

@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from jobtable.app import Services
 from jobtable.cli.framework import MOST_LINES
 from jobtable.cli.job_records import JobId
-from jobtable.cli.options import AsJson, Since, on_services
+from jobtable.cli.options import AsJson, ObjectsUrl, Since, StoreUrl, open_services
 from jobtable.cli.output import colour_of, print_json_line, print_lines, say
 from jobtable.jobs.read.log_search import FoundLine
 from jobtable.jobs.read.logs import JobLogs
@@ -22,9 +21,7 @@ from jobtable.jobs.stored.fields import LogLevel
 from jobtable.model.fields import format_timestamp
 
 
-@on_services
 def logs(
-    services: Services,
     job_id: JobId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the job ends")] = False,
     level: Annotated[
@@ -43,6 +40,8 @@ def logs(
         int | None, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="With --search: maximum number of lines")
     ] = None,
     run: Annotated[int | None, typer.Option("--run", min=1, help="With --full or --search: only run N")] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the log of a job, oldest line first. With --json, each line is one JSON object.
@@ -62,15 +61,16 @@ def logs(
         raise typer.BadParameter("--run needs --full or --search")
     if (ignore_case or limit is not None) and search is None:
         raise typer.BadParameter("--ignore-case and --limit need --search")
-    services.jobs.queries.get_job(job_id)
-    reader = JobLogs(services.store, services.objects)
-    if full:
-        _print_bytes(reader.full_text(job_id, run))
-    elif search is not None:
-        found = reader.search(job_id, search, epoch=run, ignore_case=ignore_case)
-        _print_found(islice(found, limit), as_json)
-    else:
-        _print_lines(_lines(reader, job_id, level, tail, since, follow), as_json)
+    with open_services(store, objects) as services:
+        services.jobs.queries.get_job(job_id)
+        reader = JobLogs(services.store, services.objects)
+        if full:
+            _print_bytes(reader.full_text(job_id, run))
+        elif search is not None:
+            found = reader.search(job_id, search, epoch=run, ignore_case=ignore_case)
+            _print_found(islice(found, limit), as_json)
+        else:
+            _print_lines(_lines(reader, job_id, level, tail, since, follow), as_json)
 
 
 def _lines(

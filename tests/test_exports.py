@@ -24,8 +24,8 @@ EXPORTS = {
         "StopTask Worker task"
     ),
     jobtable.cli: (
-        "AsJson Limit ObjectsUrl StoreUrl User new_group open_services print_fields print_json print_list print_text "
-        "say"
+        "AsJson Limit ObjectsUrl StoreUrl User new_group on_services open_services print_fields print_json print_list "
+        "print_text say"
     ),
     jobtable.web: (
         "ANYONE AllServices LiveTopics Notice Notices PageOf Paging READ TheJobs TheObjects TheStore WORK WRITE allow "

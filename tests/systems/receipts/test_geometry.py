@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tests.systems.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 
 from jobtable.systems.receipts.entities import Image, Line, Receipt
-from jobtable.systems.receipts.entities.records import BoundingBox, Point
+from jobtable.systems.receipts.entities.records import BoundingBox, ImagePoint
 
 
 def line(**changes: Any) -> Line:
@@ -45,7 +45,7 @@ def test_a_line_with_impossible_geometry_is_refused(changes: dict[str, Any]) -> 
 def test_limits_are_allowed() -> None:
     assert line(confidence=0, angle_degrees=-360, angle_radians=2 * math.pi, line_id=99_999).confidence == 0
     one_point = {name: {"x": 1, "y": 1} for name in CORNERS}
-    assert line(**one_point).top_left == Point(x=1, y=1)
+    assert line(**one_point).top_left == ImagePoint(x=1, y=1)
 
 
 def test_a_receipt_may_come_without_its_fourth_corner() -> None:
@@ -66,9 +66,9 @@ def test_an_image_has_pixels(size: dict[str, int]) -> None:
     angle=st.floats(0, 2 * math.pi), width=st.floats(0.001, 1000), height=st.floats(0.001, 1000), x=st.floats(-1e3, 1e3)
 )
 def test_a_rectangle_may_be_turned_but_not_twisted(angle: float, width: float, height: float, x: float) -> None:
-    def turned(dx: float, dy: float) -> Point:
+    def turned(dx: float, dy: float) -> ImagePoint:
         cosine, sine = math.cos(angle), math.sin(angle)
-        return Point(x=x + dx * cosine - dy * sine, y=dx * sine + dy * cosine)
+        return ImagePoint(x=x + dx * cosine - dy * sine, y=dx * sine + dy * cosine)
 
     top_left, top_right = turned(0, height), turned(width, height)
     bottom_left, bottom_right = turned(0, 0), turned(width, 0)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,30 +117,26 @@ def _picture(job: JobContext, image_id: str, drawing: Drawing, now: datetime) ->
 
 
 def _ocr_result(image_id: str, drawing: Drawing, picture: dict[str, Any]) -> OcrResult:
-    whole = _box(0, 0, drawing.width, drawing.height, drawing)
-    by_line: dict[int, list[DrawnWord]] = defaultdict(list)
-    for word in drawing.words:
-        by_line[word.line].append(word)
-    lines = [
-        (number, _line(words, drawing), " ".join(each.text for each in words)) for number, words in by_line.items()
-    ]
-    words = [(word, _box(word.left, word.top, word.right, word.bottom, drawing)) for word in drawing.words]
+    lines, words = list[dict[str, Any]](), list[dict[str, Any]]()
+    for number, group in groupby(drawing.words, attrgetter("line")):
+        of_line = list(group)
+        first, last = of_line[0], of_line[-1]
+        box = _box(first.left, first.top, last.right, last.bottom, drawing)
+        lines.append({**box, "line_id": number, "text": " ".join(word.text for word in of_line)})
+        for word in of_line:
+            box = _box(word.left, word.top, word.right, word.bottom, drawing)
+            words.append({**box, "line_id": number, "word_id": word.number, "text": word.text})
     here: dict[str, Any] = {"image_id": image_id, "angle_degrees": 0, "angle_radians": 0, "confidence": 0.98}
     on_receipt = {**here, "receipt_id": _RECEIPT_ID}
+    whole = _box(0, 0, drawing.width, drawing.height, drawing)
     return OcrResult(
         image=Image(**picture),
-        lines=[Line(**here, **box, line_id=number, text=text) for number, box, text in lines],
-        words=[Word(**here, **box, line_id=w.line, word_id=w.number, text=w.text) for w, box in words],
+        lines=[Line(**here, **each) for each in lines],
+        words=[Word(**here, **each) for each in words],
         receipts=[Receipt(**picture, receipt_id=_RECEIPT_ID, **whole)],
-        receipt_lines=[ReceiptLine(**on_receipt, **box, line_id=number, text=text) for number, box, text in lines],
-        receipt_words=[
-            ReceiptWord(**on_receipt, **box, line_id=w.line, word_id=w.number, text=w.text) for w, box in words
-        ],
+        receipt_lines=[ReceiptLine(**on_receipt, **each) for each in lines],
+        receipt_words=[ReceiptWord(**on_receipt, **each) for each in words],
     )
-
-
-def _line(words: list[DrawnWord], drawing: Drawing) -> dict[str, Any]:
-    return _box(words[0].left, words[0].top, words[-1].right, words[0].bottom, drawing)
 
 
 def _box(left: float, top: float, right: float, bottom: float, drawing: Drawing) -> dict[str, Any]:
@@ -206,22 +203,12 @@ def _validate(job: JobContext, analysis: ReceiptLineItemAnalysis) -> None:
         service.start(analysis.image_id, _RECEIPT_ID, version="1.0")
     except AlreadyExistsError:
         return
-    sums = [Finding(ResultType.ERROR, text, field="total") for text in analysis.discrepancies]
-    service.add_findings(
-        analysis.image_id,
-        _RECEIPT_ID,
-        "total",
-        sums or [Finding(ResultType.SUCCESS, "subtotal and tax add up to the total", field="total")],
-        field_category="sums",
-    )
+    wrong = [Finding(ResultType.ERROR, text, field="total") for text in analysis.discrepancies]
+    right = Finding(ResultType.SUCCESS, "subtotal and tax add up to the total", field="total")
     count = len(analysis.items)
-    service.add_findings(
-        analysis.image_id,
-        _RECEIPT_ID,
-        "line_items",
-        [Finding(ResultType.SUCCESS, f"each of the {count} line items has a price", field="line_items")],
-        field_category="items",
-    )
+    priced = Finding(ResultType.SUCCESS, f"each of the {count} line items has a price", field="line_items")
+    for name, category, findings in (("total", "sums", wrong or [right]), ("line_items", "items", [priced])):
+        service.add_findings(analysis.image_id, _RECEIPT_ID, name, findings, field_category=category)
 
 
 # --- the demonstration ----------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def key_of(entity: E) -> Selection[E]:
     return type(entity).key(**{name: getattr(entity, name) for name in type(entity).__schema__.primary.inputs})
 
 
-class Point(Part):
+class ImagePoint(Part):
     """A point, in pixels or as fractions of the image, depending on the program that wrote it."""
 
     x: float
@@ -33,11 +33,11 @@ class Point(Part):
 
 
 class _HasCorners(Protocol):
-    top_left: Point
+    top_left: ImagePoint
     top_right: Any
     """None where a receipt was stored without it."""
-    bottom_left: Point
-    bottom_right: Point
+    bottom_left: ImagePoint
+    bottom_right: ImagePoint
 
 
 Shape = TypeVar("Shape", bound=_HasCorners)
@@ -54,12 +54,12 @@ def refuse_crossed_sides(shape: Shape) -> Shape:
     return shape
 
 
-def _cross(a: Point, b: Point, c: Point, d: Point) -> bool:
+def _cross(a: ImagePoint, b: ImagePoint, c: ImagePoint, d: ImagePoint) -> bool:
     """Return whether the inner part of a-b meets the inner part of c-d."""
     return _turn(a, b, c) * _turn(a, b, d) < 0 and _turn(c, d, a) * _turn(c, d, b) < 0
 
 
-def _turn(a: Point, b: Point, c: Point) -> int:
+def _turn(a: ImagePoint, b: ImagePoint, c: ImagePoint) -> int:
     """Return 1 if a-b-c turns left, -1 if it turns right, 0 if it is straight."""
     area = (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
     return (area > 0) - (area < 0)
@@ -68,10 +68,10 @@ def _turn(a: Point, b: Point, c: Point) -> int:
 class BoundingBox(Part):
     """A quadrilateral by its corners; its sides do not cross."""
 
-    top_left: Point
-    top_right: Point
-    bottom_left: Point
-    bottom_right: Point
+    top_left: ImagePoint
+    top_right: ImagePoint
+    bottom_left: ImagePoint
+    bottom_right: ImagePoint
 
     _checked = model_validator(mode="after")(refuse_crossed_sides)
 
@@ -100,10 +100,10 @@ class ReceiptRecord(Picture):
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}")
 
     receipt_id: Number
-    top_left: Point
-    top_right: Point | None = None
-    bottom_left: Point
-    bottom_right: Point
+    top_left: ImagePoint
+    top_right: ImagePoint | None = None
+    bottom_left: ImagePoint
+    bottom_right: ImagePoint
 
     _checked = model_validator(mode="after")(refuse_crossed_sides)
 
@@ -113,10 +113,10 @@ class Recognised(Entity):
 
     image_id: str
     text: str
-    top_right: Point
-    top_left: Point
-    bottom_right: Point
-    bottom_left: Point
+    top_right: ImagePoint
+    top_left: ImagePoint
+    bottom_right: ImagePoint
+    bottom_left: ImagePoint
     angle_degrees: Degrees
     angle_radians: Radians
     confidence: Confidence

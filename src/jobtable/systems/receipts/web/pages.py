@@ -18,7 +18,7 @@ from jobtable.systems.receipts.entities import (
     ReceiptValidationSummary,
     ValidationStatus,
 )
-from jobtable.systems.receipts.entities.records import Picture, Point
+from jobtable.systems.receipts.entities.records import ImagePoint, Picture
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.web.dependencies import TheObjects, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
@@ -99,7 +99,7 @@ def _shown(number: int, contents: ReceiptContents, gone: Container[str]) -> dict
 
 def _corners(word: Any, picture: Picture | None) -> str:
     """Return the corners of a word in pixels. Some programs store fractions of the picture, from its bottom."""
-    corners: list[Point] = [word.top_left, word.top_right, word.bottom_right, word.bottom_left]
+    corners: list[ImagePoint] = [word.top_left, word.top_right, word.bottom_right, word.bottom_left]
     is_fraction = all(0 <= value <= 1 for corner in corners for value in (corner.x, corner.y))
     width, height = (picture.width, picture.height) if picture is not None and is_fraction else (1, 1)
     is_from_bottom = word.top_left.y > word.bottom_left.y

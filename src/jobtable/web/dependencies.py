@@ -40,6 +40,7 @@ def _services(request: Request) -> Services:
 
 AllServices = Annotated[Services, _from_request(_services)]
 CallerOf = Annotated[Caller, _from_request(lambda request: request.state.caller)]
+CallerName = Annotated[str, _from_request(lambda request: request.state.caller.name)]
 TheStore = Annotated[stores.Store, _from_request(lambda request: _services(request).store)]
 TheObjects = Annotated[ObjectStore, _from_request(lambda request: _services(request).objects)]
 TheJobs = Annotated[Jobs, _from_request(lambda request: _services(request).engine)]

@@ -237,7 +237,7 @@ class ConversationRuns:
 
     @access_pattern("All runs of a conversation, newest first", index="GSI1")
     def list_runs(self, conversation_id: str) -> Query[ConversationRun]:
-        """Yield the runs of a conversation, newest first."""
+        """List the runs of a conversation, newest first."""
         return self._store.query(ConversationRun.by_conversation(conversation_id=conversation_id), newest_first=True)
 
     def statuses(self, records: Iterable[ConversationRun]) -> dict[str, Status]:

@@ -156,7 +156,7 @@ class Sweeps:
         return sweep_of(get_parent(self._store, sweep_id))
 
     def list_sweeps(self) -> Query[SweepEntry]:
-        """Yield all sweeps, newest first."""
+        """List all sweeps, newest first."""
         return self._store.query(SweepEntry.by_creation(), newest_first=True)
 
     def find_best(self, sweep_id: str) -> TrialResult | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from fastapi import APIRouter
+from fastapi.params import Depends
 
 from jobtable.errors import missing
 from jobtable.store import Query
@@ -68,9 +69,15 @@ def _signature(verb: Verb, service: Any, parameters: Mapping[str, Any]) -> inspe
     return inspect.Signature(
         [
             *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=handed[name]) for name in handed),
-            *(p.replace(annotation=parameters.get(p.name, hints[p.name]), kind=p.KEYWORD_ONLY) for p in own),
+            *(_parameter(each, parameters.get(each.name, hints[each.name])) for each in own),
         ]
     )
+
+
+def _parameter(own: inspect.Parameter, annotation: Any) -> inspect.Parameter:
+    is_dependency = any(isinstance(each, Depends) for each in getattr(annotation, "__metadata__", ()))
+    default = own.empty if is_dependency else own.default
+    return own.replace(annotation=annotation, kind=own.KEYWORD_ONLY, default=default)
 
 
 def _hints(verb: Verb) -> dict[str, Any]:

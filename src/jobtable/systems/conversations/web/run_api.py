@@ -12,10 +12,11 @@ from jobtable.jobs.stored.fields import Status
 from jobtable.systems.conversations.entities import ConversationRun
 from jobtable.systems.conversations.pipeline import PipelineStage
 from jobtable.systems.conversations.run_comparison import compare_runs
-from jobtable.systems.conversations.runs import ConversationRuns, Deleted, Run, RunSettings
+from jobtable.systems.conversations.runs import ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.web.api import ConversationId
 from jobtable.web.api.parts import Body, Id, api_router
-from jobtable.web.dependencies import CallerOf, PageOf, Paging, path_id, service
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import CallerName, CallerOf, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
@@ -107,20 +108,15 @@ def compare(run_id: RunId, other_id: RunId, runs: TheRuns) -> dict[str, Any]:
     return dict(vars(compare_runs(runs, run_id, other_id)))
 
 
-@router.delete("/conversation-runs/{run_id}")
-@allow(WRITE)
-def delete_run(
-    run_id: RunId,
-    runs: TheRuns,
-    caller: CallerOf,
-    stop: Annotated[bool, Query(description="Cancel a running run first, and wait for its workers.")] = False,
-) -> Deleted:
-    """Delete a run with everything it stored. Refused while it runs."""
-    return runs.delete(run_id, stop=stop, by=caller.name)
-
-
-@router.get("/conversations/{conversation_id}/runs")
-@allow(READ)
-def list_runs(conversation_id: ConversationId, runs: TheRuns, paging: Paging) -> PageOf[ConversationRun]:
-    """List the runs of a conversation, newest first."""
-    return paging.page(runs.list_runs(conversation_id))
+add_verbs(
+    router,
+    TheRuns,
+    {
+        "run_id": RunId,
+        "conversation_id": ConversationId,
+        "stop": Annotated[bool, Query(description="Cancel a running run first, and wait for its workers.")],
+        "by": CallerName,
+    },
+    ("delete_run", "DELETE /conversation-runs/{run_id}", ConversationRuns.delete),
+    ("list_runs", "GET /conversations/{conversation_id}/runs", ConversationRuns.list_runs),
+)

@@ -21,7 +21,8 @@ from jobtable.systems.journeys.entities import (
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
 from jobtable.systems.journeys.service import CompleteJourney, Journeys
-from jobtable.web.api.parts import Body, Id, NewestFirst, Written, api_router
+from jobtable.web.api.parts import Body, Id, NewestFirst, api_router
+from jobtable.web.api.verbs import add_verbs
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
@@ -129,13 +130,6 @@ def list_stages(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) ->
     return paging.page(journeys.list_stages(journey_id), under=partial(journeys.get_journey, journey_id))
 
 
-@router.get("/journeys/{journey_id}/stages/{stage_id}")
-@allow(READ)
-def get_stage(journey_id: JourneyId, stage_id: StageId, journeys: TheJourneys) -> StageDefinition:
-    """Return one stage."""
-    return journeys.get_stage(journey_id, stage_id)
-
-
 @router.get("/journeys/{journey_id}/rules")
 @allow(READ)
 def list_rules(
@@ -179,13 +173,6 @@ def list_stage_executions(
     return paging.page(journeys.list_stage_executions(stage, newest_first=newest_first))
 
 
-@router.get("/journey-executions/{job_id}")
-@allow(READ)
-def get_journey_execution(job_id: JobId, journeys: TheJourneys) -> JobExecution:
-    """Return the execution with this job id."""
-    return journeys.get_execution(job_id)
-
-
 @router.get("/journey-executions/{job_id}/logs")
 @allow(READ)
 def list_job_logs(
@@ -216,13 +203,6 @@ def list_recent_job_logs(
     return found
 
 
-@router.post("/journey-logs")
-@allow(WRITE)
-def add_logs(entries: Annotated[list[LogEntry], JsonBody(max_length=1000)], journeys: TheJourneys) -> Written:
-    """Store log entries; an existing one is replaced."""
-    return Written(count=journeys.add_logs(entries))
-
-
 @router.get("/journey-executions/{job_id}/reports")
 @allow(READ)
 def list_job_reports(job_id: JobId, journeys: TheJourneys, paging: Paging) -> PageOf[JobReport]:
@@ -236,3 +216,18 @@ def add_report(report: JobReport, journeys: TheJourneys) -> JobReport:
     """Store the catalogue entry of a report."""
     journeys.add_report(report)
     return report
+
+
+add_verbs(
+    router,
+    TheJourneys,
+    {
+        "journey_id": JourneyId,
+        "stage_id": StageId,
+        "job_id": JobId,
+        "entries": Annotated[list[LogEntry], JsonBody(max_length=1000)],
+    },
+    ("get_stage", "GET /journeys/{journey_id}/stages/{stage_id}", Journeys.get_stage),
+    ("get_journey_execution", "GET /journey-executions/{job_id}", Journeys.get_execution),
+    ("add_logs", "POST /journey-logs", Journeys.add_logs),
+)

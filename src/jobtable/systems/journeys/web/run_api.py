@@ -22,8 +22,9 @@ from jobtable.systems.journeys.parts import ReportType, RuleStatus
 from jobtable.systems.journeys.rules import add_rule
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.web.api import JourneyId, StageId, TheJourneys
-from jobtable.web.api.parts import Body, Written, api_router
-from jobtable.web.dependencies import CallerOf, JobId, TheStore, path_id, service
+from jobtable.web.api.parts import Body, api_router
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import CallerName, JobId, TheStore, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
 from jobtable.web.limits import takes_file
@@ -56,59 +57,12 @@ class RuleChange(Body):
     status: RuleStatus
 
 
-@router.post("/journeys/{journey_id}/run")
-@allow(WRITE)
-def run_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
-    """Start a journey; the same request again ensures that the current stage has a job."""
-    return runner.run(journey_id, by=caller.name)
-
-
-@router.post("/journeys/{journey_id}/pause")
-@allow(WRITE)
-def pause_journey(journey_id: JourneyId, runner: TheRunner) -> Journey:
-    """Stop the running stage after its current step."""
-    return runner.pause(journey_id)
-
-
-@router.post("/journeys/{journey_id}/resume")
-@allow(WRITE)
-def resume_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
-    """Continue a paused journey after the last finished step."""
-    return runner.resume(journey_id, by=caller.name)
-
-
-@router.post("/journeys/{journey_id}/cancel")
-@allow(WRITE)
-def cancel_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
-    """Cancel a journey at once."""
-    return runner.cancel(journey_id, by=caller.name)
-
-
-@router.post("/journeys/{journey_id}/retry")
-@allow(WRITE)
-def retry_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
-    """Run the failed or cancelled stage again, as a new execution."""
-    return runner.retry(journey_id, by=caller.name)
-
-
 @router.post("/journeys/{journey_id}/stages/{stage_id}/skip")
 @allow(WRITE)
 def skip_stage(journey_id: JourneyId, stage_id: StageId, runner: TheRunner, journeys: TheJourneys) -> Journey:
     """Skip a stage that allows it and has not started."""
     runner.skip(journey_id, stage_id)
     return journeys.get_journey(journey_id)
-
-
-@router.delete("/journeys/{journey_id}")
-@allow(WRITE)
-def delete_journey(
-    journey_id: JourneyId,
-    backups: TheBackups,
-    caller: CallerOf,
-    stop: Annotated[bool, Query(description="Cancel a running journey first, and wait for its worker.")] = False,
-) -> Written:
-    """Delete a journey and its jobs with all items and objects; return the number of items. Refused while it runs."""
-    return Written(count=backups.delete_journey(journey_id, stop=stop, by=caller.name))
 
 
 @creation.post("/journey-rules", status_code=201)
@@ -218,3 +172,25 @@ async def import_journey(
             return backups.import_journey_complete(path, existing)
 
     return await take(request, import_from)
+
+
+add_verbs(
+    router,
+    TheRunner,
+    {"journey_id": JourneyId, "by": CallerName},
+    ("run_journey", "POST /journeys/{journey_id}/run", JourneyRunner.run),
+    ("pause_journey", "POST /journeys/{journey_id}/pause", JourneyRunner.pause),
+    ("resume_journey", "POST /journeys/{journey_id}/resume", JourneyRunner.resume),
+    ("cancel_journey", "POST /journeys/{journey_id}/cancel", JourneyRunner.cancel),
+    ("retry_journey", "POST /journeys/{journey_id}/retry", JourneyRunner.retry),
+)
+add_verbs(
+    router,
+    TheBackups,
+    {
+        "journey_id": JourneyId,
+        "stop": Annotated[bool, Query(description="Cancel a running journey first, and wait for its worker.")],
+        "by": CallerName,
+    },
+    ("delete_journey", "DELETE /journeys/{journey_id}", JourneyBackups.delete_journey),
+)

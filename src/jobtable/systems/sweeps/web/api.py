@@ -9,12 +9,12 @@ from fastapi import Query
 from pydantic import Field
 
 from jobtable.jobs.stored.entities import Job, JobMetric
-from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
-from jobtable.web.api.parts import Body, Id, Written, api_router
-from jobtable.web.dependencies import CallerOf, PageOf, Paging, path_id, service
+from jobtable.web.api.parts import Body, Id, api_router
+from jobtable.web.api.verbs import add_verbs
+from jobtable.web.dependencies import CallerName, CallerOf, path_id, service
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
@@ -81,27 +81,6 @@ def submit_sweep(body: NewSweep, sweeps: TheSweeps, caller: CallerOf) -> Job:
     return sweeps.submit(body.sweep, sweep_id=body.sweep_id, user=caller.name)
 
 
-@router.get("/sweeps")
-@allow(READ)
-def list_sweeps(sweeps: TheSweeps, paging: Paging) -> PageOf[SweepEntry]:
-    """List all sweeps, newest first."""
-    return paging.page(sweeps.list_sweeps())
-
-
-@router.get("/sweeps/{sweep_id}")
-@allow(READ)
-def get_progress(sweep_id: SweepId, sweeps: TheSweeps) -> Progress:
-    """Return the progress of a sweep, and its best trial."""
-    return sweeps.get_progress(sweep_id)
-
-
-@router.get("/sweeps/{sweep_id}/definition")
-@allow(READ)
-def get_definition(sweep_id: SweepId, sweeps: TheSweeps) -> Sweep:
-    """Return the definition of a sweep."""
-    return sweeps.get_definition(sweep_id)
-
-
 @router.get("/sweeps/{sweep_id}/trials")
 @allow(READ)
 def list_trials(
@@ -133,15 +112,13 @@ def extend_sweep(sweep_id: SweepId, body: MoreTrials, sweeps: TheSweeps, caller:
     return sweeps.get_progress(sweep_id)
 
 
-@router.post("/sweeps/{sweep_id}/stop")
-@allow(WRITE)
-def stop_sweep(sweep_id: SweepId, sweeps: TheSweeps, caller: CallerOf) -> Job:
-    """Make no more trials, let the running ones end properly, and keep all results."""
-    return sweeps.stop(sweep_id, by=caller.name)
-
-
-@router.post("/sweeps/{sweep_id}/resume")
-@allow(WRITE)
-def resume_sweep(sweep_id: SweepId, sweeps: TheSweeps, caller: CallerOf) -> Written:
-    """Requeue every trial that ended without completing; return their number."""
-    return Written(count=sweeps.resume(sweep_id, by=caller.name))
+add_verbs(
+    router,
+    TheSweeps,
+    {"sweep_id": SweepId, "by": CallerName},
+    ("list_sweeps", "GET /sweeps", Sweeps.list_sweeps),
+    ("get_progress", "GET /sweeps/{sweep_id}", Sweeps.get_progress),
+    ("get_definition", "GET /sweeps/{sweep_id}/definition", Sweeps.get_definition),
+    ("stop_sweep", "POST /sweeps/{sweep_id}/stop", Sweeps.stop),
+    ("resume_sweep", "POST /sweeps/{sweep_id}/resume", Sweeps.resume),
+)

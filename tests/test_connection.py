@@ -53,18 +53,18 @@ def test_a_prefix_separates_stores_on_one_backend(dynamodb_local_url: str) -> No
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("", "is no store: write memory:"),
-        ("nonsense", "is no store"),
-        ("memory", "is no store: write memory:"),
-        ("redis://localhost", "is no store"),
+        ("", "is not the URL of a store; write memory:"),
+        ("nonsense", "is not the URL of a store"),
+        ("memory", "is not the URL of a store; write memory:"),
+        ("redis://localhost", "is not the URL of a store"),
         ("memory:x", "has no path"),
-        ("file:", "names no file"),
-        ("file:a%00b", "names no file"),
-        ("file:x.db?durability=none", "durability is full or normal"),
+        ("file:", "does not name a file"),
+        ("file:a%00b", "does not name a file"),
+        ("file:x.db?durability=none", "durability must be full or normal"),
         ("file:x.db?color=red", "unknown option color"),
         ("file:x.db?color", "name=value"),
-        ("dynamodb://", "names no region"),
-        ("dynamodb://eu-west-1/path", "names no region or host"),
+        ("dynamodb://", "does not name a region"),
+        ("dynamodb://eu-west-1/path", "does not name a region or host"),
         ("dynamodb://eu-west-1:99", "a region has no port"),
         ("dynamodb+http://localhost:99999", "Port out of range"),
         ("dynamodb+http://localhost:8000?x=1", "unknown option x"),
@@ -86,7 +86,7 @@ def test_a_refused_url_is_told_without_its_secret(rest: str) -> None:
 
 
 def test_a_slash_in_a_key_is_told_without_the_key() -> None:
-    with pytest.raises(ConnectionUrlError, match=r"me:\*\*\*@localhost:8000': in a key, / is written %2F") as raised:
+    with pytest.raises(ConnectionUrlError, match=r"me:\*\*\*@localhost:8000': write / in a key as %2F") as raised:
         jobtable.connect("dynamodb+http://me:hid/den@localhost:8000")
     assert "hid" not in str(raised.value)
 
@@ -123,7 +123,7 @@ def test_objects_are_beside_the_store(store: str, objects: str) -> None:
 @pytest.mark.parametrize(
     ("store", "message"),
     [
-        ("jobs.db", "'jobs.db' is no store: write memory:, file:PATH"),
+        ("jobs.db", "'jobs.db' is not the URL of a store; write memory:, file:PATH"),
         ("dynamodb://eu-west-1", "needs a URL for objects"),
     ],
 )

@@ -24,18 +24,18 @@ T = TypeVar("T")
 
 
 def open_jobs(store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Jobs:
-    """The job service of a store: what each process of a worker opens for itself.
+    """Open the job service of a store, as each process of a worker does.
 
-    The caller closes it, or writes `with open_jobs(...) as jobs:`. The tables of an embedded store are created where
-    they are missing; those in the cloud are created once, with `jobtable tables create`.
+    Close it, or write `with open_jobs(...) as jobs:`. Missing tables of an embedded store are created; create those in
+    the cloud once with `jobtable tables create`.
     """
     return Services.open(store_url, objects_url, clock=clock).engine
 
 
 class Services:
-    """The services over one store and one object store, each made when it is first asked for.
+    """The services of one store and one object store, each made when it is first used.
 
-    The tables of a system are created with its service where they are missing, on an embedded store.
+    On an embedded store, the service of a system creates its missing tables.
     """
 
     def __init__(self, store: Store, objects: ObjectStore, *, is_embedded: bool, creates: bool = True) -> None:
@@ -49,9 +49,9 @@ class Services:
     def open(
         cls, store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK, creates: bool = True
     ) -> Self:
-        """Open what the URLs name; without `objects_url` the objects are beside the store's file.
+        """Open what the URLs name; without `objects_url`, the objects lie beside the store's file.
 
-        A dry run does not create: in the place of a folder of objects that is missing it has one with nothing in it.
+        With `creates=False`, a dry run, a missing folder of objects counts as empty.
         """
         from jobtable.objects import open_objects
 
@@ -65,7 +65,7 @@ class Services:
 
     @staticmethod
     def from_settings(settings: Settings, *, clock: Clock = SYSTEM_CLOCK, creates: bool = True) -> Services:
-        """Open what the settings name: a server if they name one, else a store."""
+        """Open the server that the settings name, or else the store."""
         if settings.server is not None:
             return ServerServices(settings.server, settings.token, clock=clock)
         return Services.open(settings.store, settings.objects, clock=clock, creates=creates)
@@ -96,10 +96,7 @@ class Services:
         return Jobs(self.store, self.objects, clock=self.store.clock)
 
     def get(self, kind: type[T]) -> T:
-        """Return the service of this class, made when it is first asked for; DefinitionError if no system has it.
-
-        The tables of its system are created if they are missing, on an embedded store.
-        """
+        """Return the service of this class, or raise DefinitionError if no system declares it."""
         if kind not in self._made:
             system, service = _declared(kind)
             self.prepare(system)
@@ -107,11 +104,11 @@ class Services:
         return cast("T", self._made[kind])
 
     def prepare(self, system: System) -> None:
-        """Create the tables of a system that are missing, if that costs nothing."""
+        """Create the missing tables of a system on an embedded store."""
         self._prepare(*tables_of(system))
 
     def prepare_all(self) -> None:
-        """Create the missing tables of the jobs and of every system that has pages, routes or queues."""
+        """Create the missing tables of the core and of every system with pages, routes or queues."""
         _ = self.engine
         for system in registered():
             if system.pages or system.api or system.queues:
@@ -136,16 +133,16 @@ class Services:
         return JobObjects(self.jobs.store)
 
     def is_referenced(self, key: str) -> bool:
-        """Whether a record of some system names the object: what `objects sweep` asks.
+        """Return whether a record names the object, for `objects sweep`.
 
-        An object under a prefix that no system has is somebody else's, and counts as named. A table that a dry run has
-        not created names nothing.
+        An object under an unknown prefix belongs to another program and counts as named. A table that a dry run did
+        not create names nothing.
         """
         try:
             return self._is_named(key)
         except TableNotFound:
             if not self._may_lack_tables:
-                raise  # it is rather the wrong store, or the table was deleted just now: then nothing may be swept
+                raise  # the wrong store, or a deleted table: nothing may be swept
             return False
 
     def _is_named(self, key: str) -> bool:
@@ -158,16 +155,12 @@ class Services:
         return True
 
     def _prepare(self, *tables: Table) -> None:
-        """Create what is missing of the tables, where that costs nothing."""
         if self._creates_tables:
             self.store.tables.create(*tables)
 
 
 class ServerServices(Services):
-    """The services of a server elsewhere: read as here, and changed by its REST API.
-
-    Each verb is one request, and the server's workers do the work.
-    """
+    """The services of a remote server: each verb is one request to its API, and its workers do the work."""
 
     def __init__(self, url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> None:
         from jobtable.remote.backend import ServerBackend, ServerObjects
@@ -207,7 +200,7 @@ class ServerServices(Services):
 
 
 def tables_of(system: System) -> list[Table]:
-    """The tables that a system declares, beside the main table."""
+    """Return the tables that a system declares, without the main table."""
     declared = system.load_all(system.tables)
     return [table for each in declared for table in ([each] if isinstance(each, Table) else each)]
 
@@ -218,4 +211,4 @@ def _declared(kind: type) -> tuple[System, Service]:
         for service in system.services:
             if service.kind == path:
                 return system, service
-    raise DefinitionError(f"no installed system has the service {path}; its system declares it under `services`")
+    raise DefinitionError(f"no installed system has the service {path}; declare it under `services` of its system")

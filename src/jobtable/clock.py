@@ -11,18 +11,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
-    """What the package may ask of time. `testing.FakeClock` is the one to use in tests."""
+    """Time as the package uses it. Tests use `testing.FakeClock`."""
 
     def now(self) -> datetime:
-        """The time in UTC. No two calls on one clock give the same value, and none gives an earlier one."""
+        """Return the time in UTC, later than every value that this clock returned before."""
         ...
 
     def seconds(self) -> float:
-        """Seconds since 1970 on the wall clock; may jump when the clock is set."""
+        """Return seconds since 1970 on the wall clock, which may jump when it is set."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never jumps; only differences mean something."""
+        """Return seconds on a clock that never jumps; only differences have a meaning."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -57,5 +57,5 @@ SYSTEM_CLOCK = SystemClock()
 
 
 def wall_time(clock: Clock) -> datetime:
-    """The time in UTC on the wall clock: for when something is due. After the clock was ahead, `now` still is."""
+    """Return the time in UTC on the wall clock, for what is due: `now` stays ahead after the clock was ahead."""
     return _EPOCH + timedelta(seconds=clock.seconds())

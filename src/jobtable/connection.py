@@ -1,4 +1,4 @@
-"""From the URL of a store to the store."""
+"""Stores by their URLs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DYNAMODB = ("dynamodb", "dynamodb+http", "dynamodb+https")
 def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
     """Open the store that a URL names.
 
-    memory:                        the embedded engine, gone when the store is closed
-    file:PATH                      the embedded engine on one file, which is created where it is missing;
+    memory:                        the embedded engine, until the store is closed
+    file:PATH                      the embedded engine on one file, created if it does not exist;
                                    `?durability=normal` may lose the last commits in a power cut, never in a crash
-    dynamodb://REGION              DynamoDB, with credentials by AWS's usual rules
-    dynamodb+http://HOST:PORT      anything that speaks DynamoDB's protocol
+    dynamodb://REGION              DynamoDB, with credentials as AWS's tools find them
+    dynamodb+http://HOST:PORT      any server that speaks DynamoDB's protocol
 
-    `?prefix=NAME` puts NAME before every table's name.
+    `?prefix=NAME` prefixes the name of every table.
     """
     scheme, colon, rest = url.partition(":")
     options = _options(url)
@@ -44,14 +44,14 @@ def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
 
 
 def _no_store(url: str) -> ConnectionUrlError:
-    return ConnectionUrlError(f"{without_secret(url)!r} is no store: write {_FORMS}")
+    return ConnectionUrlError(f"{without_secret(url)!r} is not the URL of a store", hint=f"write {_FORMS}")
 
 
 def _options(url: str) -> dict[str, str]:
     try:
         return dict(parse_qsl(url.partition("?")[2], keep_blank_values=True, strict_parsing="?" in url))
     except ValueError as error:
-        raise ConnectionUrlError(f"{without_secret(url)!r}: what follows the ? must be name=value pairs") from error
+        raise ConnectionUrlError(f"{without_secret(url)!r}: the text after ? must be name=value pairs") from error
 
 
 def _refuse_unknown(url: str, options: dict[str, str]) -> None:
@@ -60,36 +60,36 @@ def _refuse_unknown(url: str, options: dict[str, str]) -> None:
 
 
 def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Backend:
-    from jobtable.embedded import EmbeddedBackend  # noqa: PLC0415 - each backend is loaded when it is used
+    from jobtable.embedded import EmbeddedBackend  # noqa: PLC0415 - loaded when it is used
 
     durability = options.pop("durability", "full")
     _refuse_unknown(url, options)
     if durability not in ("full", "normal"):
-        raise ConnectionUrlError(f"{url!r}: durability is full or normal")
+        raise ConnectionUrlError(f"{url!r}: durability must be full or normal")
     if url.startswith("memory:"):
         if path:
             raise ConnectionUrlError(f"{url!r}: a store in memory has no path; write memory:")
         return EmbeddedBackend(None, clock=clock)
     if not path.removeprefix("//") or "\0" in unquote(path):
-        raise ConnectionUrlError(f"{url!r} names no file: write file:PATH")
+        raise ConnectionUrlError(f"{url!r} does not name a file; write file:PATH")
     return EmbeddedBackend(store_file(url), durability="normal" if durability == "normal" else "full", clock=clock)
 
 
 def _dynamodb(url: str, options: dict[str, str]) -> Backend:
-    from jobtable.dynamodb.backend import DynamoDBBackend  # noqa: PLC0415 - needs boto3, which not every user has
+    from jobtable.dynamodb.backend import DynamoDBBackend  # noqa: PLC0415 - needs boto3, an extra
 
     if "/" in url.partition("?")[0].partition("://")[2].rpartition("@")[0]:
-        raise ConnectionUrlError(f"{without_secret(url)!r}: in a key, / is written %2F")
+        raise ConnectionUrlError(f"{without_secret(url)!r}: write / in a key as %2F")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise ConnectionUrlError(f"{without_secret(url)!r}: {error}") from error
     if not host or parts.path.strip("/"):
-        raise ConnectionUrlError(f"{without_secret(url)!r} names no region or host: write {_FORMS}")
+        raise ConnectionUrlError(f"{without_secret(url)!r} does not name a region or host; write {_FORMS}")
     region = options.pop("region", None)
     _refuse_unknown(url, options)
-    # The store itself decides what may be sent again, because it knows which requests may.
+    # The store retries, because it knows which requests may be repeated.
     if parts.scheme == "dynamodb":
         if port is not None:
             raise ConnectionUrlError(
@@ -104,17 +104,17 @@ def _dynamodb(url: str, options: dict[str, str]) -> Backend:
 
 
 def store_url(file: Path) -> str:
-    """The URL of the embedded store on this file, whatever characters its path has."""
+    """Return the URL of the embedded store on this file; its path may have any characters."""
     return "file:" + str(file).replace("%", "%25").replace("?", "%3F")
 
 
 def store_file(url: str) -> Path:
-    """The file of an embedded store that is not in memory."""
+    """Return the file of an embedded store that is not in memory."""
     return Path(unquote(url.removeprefix("file:").partition("?")[0].removeprefix("//")))
 
 
 def default_objects_url(store_url: str) -> str:
-    """Where the objects of a store are unless someone says otherwise: beside its file, or in memory with it."""
+    """Return the default place for the objects of a store: beside its file, or in memory."""
     scheme = store_url.partition(":")[0]
     if scheme == "memory":
         return "memory:"

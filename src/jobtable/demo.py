@@ -1,4 +1,4 @@
-"""The demonstration of `jobtable up --demo`: each system brings a part that really runs."""
+"""The demonstration of `jobtable up --demo`: real work of each system."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class DemoState:
     percent: float
     detail: str = ""
     is_settled: bool = False
-    """Whether it has ended, or waits for a person."""
+    """Whether it ended or waits for a person."""
 
 
 @dataclass(frozen=True)
 class DemoPart:
-    """One part: its title, the page that shows it, how it starts, and how far it is. A second start changes nothing."""
+    """One part: its title, its page, how to start it and how to see its progress. A second start changes nothing."""
 
     title: str
     page: str
     start: Callable[[Services, Path], None]
     look: Callable[[Services], DemoState]
     modules: tuple[str, ...] = ()
-    """The modules of its own tasks, for a worker to import."""
+    """The modules of its own tasks, which a worker imports."""
 
 
 def parts() -> list[DemoPart]:
-    """The parts of the installed systems, the quickest first: the last systems in order have the shortest jobs."""
+    """Return the parts of the installed systems, quickest first: the last systems have the shortest jobs."""
     return [system.load(path) for system, path in declared("demo")][::-1]

@@ -1,4 +1,4 @@
-"""What a package offers of its modules, which are loaded when something of them is first asked for."""
+"""Names that a package exports from modules which load when one of their names is first used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import import_module
 def offer(
     package: str, names: Sequence[str], modules: Sequence[str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package that offers these names, each from the first module that has it."""
+    """Return `__getattr__` and `__dir__` of a package that exports these names, each from the first module with it."""
 
     def get(name: str) -> object:
         for module in modules if name in names else ():

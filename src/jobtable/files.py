@@ -1,4 +1,4 @@
-"""Files that appear when they are whole, names that a power cut does not take, and how many may be open."""
+"""Files that appear only when complete, names that survive a power cut, and the limit of open files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import IO
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A new file, readable by its user alone. It takes its place when the block has ended well, and is gone otherwise.
+    """Write a new file, readable by its user alone, which appears at its path when the block ends without an error.
 
-    Behind the block it is there after a power cut, too. What stood in that place is there until then, and several may
-    write to one path at once: the last one stays.
+    It then survives a power cut. Until then an older file keeps its place. If several write to one path at once, the
+    last one wins.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         try:
@@ -32,31 +32,31 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, as far as its file system does that and its user may ask for it."""
+    """Make the names in a folder durable, as far as the file system and the user's rights allow."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except PermissionError:  # it may be written to, and not be read
+    except PermissionError:  # it may be writable but not readable
         return
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some network file systems do not know it
+        if error.errno != errno.EINVAL:  # some network file systems do not support it
             raise
     finally:
         os.close(descriptor)
 
 
 def sync_folders_above(path: Path) -> None:
-    """Make the name of a file or folder durable, and those of all folders above it, whoever has made them."""
+    """Make the names of a file or folder and of all folders above it durable."""
     device = path.parent.stat().st_dev
     for folder in path.parents:
         if folder.stat().st_dev != device:
-            return  # what is mounted here was here before
+            return  # a mount point existed before
         sync_folder(folder)
 
 
 def allow_open_files(wanted: int) -> None:
-    """Let the process have so many files open, or as many as the system allows."""
+    """Raise the limit of open files to `wanted`, or to what the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

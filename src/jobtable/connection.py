@@ -23,11 +23,11 @@ _DYNAMODB = ("dynamodb", "dynamodb+http", "dynamodb+https")
 def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
     """Open the store that a URL names.
 
-    memory:                        the embedded engine, until the store is closed
-    file:PATH                      the embedded engine on one file, created if it does not exist;
-                                   `?durability=normal` may lose the last commits in a power cut, never in a crash
-    dynamodb://REGION              DynamoDB, with credentials as AWS's tools find them
-    dynamodb+http://HOST:PORT      any server that speaks DynamoDB's protocol
+        memory:                    the embedded engine, until the store is closed
+        file:PATH                  the embedded engine on one file, created if it does not exist; with
+                                   `?durability=normal` a power cut may lose the last commits, a crash never does
+        dynamodb://REGION          DynamoDB, with credentials as AWS's tools find them
+        dynamodb+http://HOST:PORT  any server that speaks DynamoDB's protocol
 
     `?prefix=NAME` prefixes the name of every table.
     """

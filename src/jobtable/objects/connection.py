@@ -18,9 +18,9 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
 def open_objects(url: str, *, clock: Clock = SYSTEM_CLOCK, creates: bool = True) -> ObjectStore:
-    """The object store at `memory:`, `file:PATH` or `s3://BUCKET/PREFIX?region=REGION&endpoint=URL`.
+    """Open the object store at `memory:`, `file:PATH` or `s3://BUCKET/PREFIX?region=REGION&endpoint=URL`.
 
-    Unless it creates, a folder that is missing stays so, and an empty store in memory takes its place.
+    With `creates=False` a missing folder is not created; an empty store in memory replaces it.
     """
     scheme, colon, rest = url.partition(":")
     if url == "memory:":

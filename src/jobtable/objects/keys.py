@@ -1,8 +1,8 @@
-"""Object keys: built from parts, so that no part can leave its place.
+"""Object keys, built from parts so that no part can leave its position.
 
-A key is its parts, each percent-encoded, joined by `/`. A part keeps the characters that mean nothing to a shell, a
-URL or a filesystem; every other one becomes `%XX` per UTF-8 byte, and so does a dot at the beginning. Hence a key
-has no empty, hidden or relative part, and there is exactly one key for each tuple of parts.
+A key is its parts, each percent-encoded, joined by `/`. Characters without a meaning to a shell, a URL or a filesystem
+stay; every other one becomes `%XX` per UTF-8 byte, and so does a leading dot. So a key has no empty, hidden or relative
+part, and each tuple of parts has exactly one key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ for _type, _ending in (
 
 
 def object_key(*parts: str | int) -> str:
-    """The key of these parts: `object_key("evals", eval_id, "logs", f"{step}.json")`."""
+    """Return the key of these parts: `object_key("evals", eval_id, "logs", f"{step}.json")`."""
     if not parts:
         raise ValueRefusedError("an object key needs at least one part")
     key = "/".join(_encoded(str(part)) for part in parts)
@@ -49,7 +49,7 @@ def object_key(*parts: str | int) -> str:
 
 
 def key_parts(key: str) -> tuple[str, ...]:
-    """The parts that a key was made of; ValueRefusedError for a text that `object_key` would not make."""
+    """Return the parts of a key; raise ValueRefusedError for a text that `object_key` would not return."""
     if _KEY.fullmatch(key):
         try:
             parts = tuple(unquote_to_bytes(part).decode() for part in key.split("/"))
@@ -61,7 +61,7 @@ def key_parts(key: str) -> tuple[str, ...]:
 
 
 def is_key(text: str) -> bool:
-    """Whether `object_key` makes this text of some parts."""
+    """Return whether `object_key` returns this text for some parts."""
     try:
         key_parts(text)
     except ValueRefusedError:
@@ -70,7 +70,7 @@ def is_key(text: str) -> bool:
 
 
 def folder_of(prefix: str) -> str:
-    """What every key under a prefix of whole parts begins with; empty for the empty prefix."""
+    """Return the common start of all keys under a prefix of whole parts; empty for the empty prefix."""
     if not prefix:
         return ""
     key_parts(prefix)
@@ -78,7 +78,7 @@ def folder_of(prefix: str) -> str:
 
 
 def content_type(key: str) -> str:
-    """The content type that the ending of a key tells."""
+    """Return the content type that follows from the suffix of a key."""
     guessed, encoding = _CONTENT_TYPES.guess_type(f"/{key}")
     return DEFAULT_CONTENT_TYPE if guessed is None or encoding else guessed
 

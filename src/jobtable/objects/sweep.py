@@ -1,6 +1,6 @@
-"""Removes orphans: objects that no record names.
+"""Deletes orphans: objects that no record names.
 
-An object is put before the record that names it, so a crash between the two leaves an object that nothing points to.
+An object is stored before the record that names it, so a crash between the two leaves an orphan.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DEFAULT_GRACE = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What a sweep saw. In a dry run nothing is removed, and the counts say what would have been."""
+    """What a sweep found. In a dry run nothing is deleted, and the counts say what would have been."""
 
     objects: int
     orphans: int
@@ -36,11 +36,11 @@ def sweep(
     dry_run: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> SweepReport:
-    """Remove every object under the prefix that is older than the grace time and that no record names.
+    """Delete every object under the prefix that is older than the grace time and that no record names.
 
-    The grace time must be longer than any put takes until its record is written; then a sweep may run beside
-    writers. `is_referenced` is asked after the object was seen, and once for each old object. What unfinished puts
-    left behind is removed too, and not counted in a dry run.
+    The grace time must be longer than any put takes until its record is written; then a sweep may run while others
+    write. `is_referenced` is called once for each old object, after the object was listed. Remains of unfinished puts
+    are deleted too, and not counted in a dry run.
     """
     if grace < timedelta(0):
         raise ValueRefusedError(f"the grace time cannot be negative: {grace}")

@@ -111,7 +111,7 @@ def test_an_unknown_level_is_refused() -> None:
     run = run_in_memory()
     with (
         JobContext(run.jobs, run.lease) as context,
-        pytest.raises(ValueRefusedError, match="'LOUD' is no log level; there are DEBUG, INFO"),
+        pytest.raises(ValueRefusedError, match="unknown log level 'LOUD'; choose one of DEBUG, INFO"),
     ):
         context.log("x", "LOUD")
 
@@ -284,8 +284,8 @@ def test_every_other_number_is_stored_as_it_is_or_as_the_zero_that_it_nearly_is(
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"name": "loss", "value": "high"}, "the metric loss is 'high', which is no number"),
-        ({"name": "loss", "value": 1, "step": 0.5}, "the step is 0.5, which is no whole number"),
+        ({"name": "loss", "value": "high"}, "metric loss must be a number, not 'high'"),
+        ({"name": "loss", "value": 1, "step": 0.5}, "the step must be a whole number, not 0.5"),
         ({"name": "loss", "value": 1, "epoch": 10**40}, "an item holds at most 38 digits"),
         ({"name": "x" * 2000, "value": 1}, "1024"),
     ],
@@ -332,7 +332,7 @@ def test_resuming_from_the_last_or_the_best_checkpoint(run: Run, tmp_path: Path)
         context.checkpoint(b"state 1", step=1, metrics={"loss": 0.5, "bad": math.nan}, is_best=True)
         assert run.messages() == [
             "before",
-            "metric bad of a checkpoint is no number that can be stored at epoch 0, step 1",
+            "metric bad of a checkpoint cannot be stored as a number at epoch 0, step 1",
         ]
         context.checkpoint(b"state 2", step=2, is_best=True, optimizer_state=False)
         run.clock.set(run.clock.now().replace(year=2024))
@@ -560,7 +560,7 @@ def test_objects_that_a_record_names_are_told_from_orphans() -> None:
 def test_the_definition_of_reports_is_checked() -> None:
     for name in ("metrics_ttl_seconds", "logs_ttl_seconds", "keep_checkpoints"):
         run = run_in_memory({name: "long"})
-        with pytest.raises(ValueRefusedError, match=f"{name} in job_config is 'long'"):
+        with pytest.raises(ValueRefusedError, match=f"{name} in job_config must be a positive .*, not 'long'"):
             JobContext(run.jobs, run.lease)
 
 

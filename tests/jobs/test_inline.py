@@ -216,7 +216,7 @@ def test_a_job_of_a_batch_does_not_begin_that_was_asked_to_end_meanwhile(verb: s
         assert freed.get() is None
         del heartbeats_of[jobs]
         ended = jobs.queries.get_job("second")
-        assert (ended.status, ended.message) == (status, "it was asked to end before it had begun")
+        assert (ended.status, ended.message) == (status, "it was asked to end before it started")
         check_records(jobs)
 
 

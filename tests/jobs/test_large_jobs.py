@@ -145,7 +145,7 @@ def test_a_result_that_does_not_fit_beside_the_params_is_refused_and_fails_its_j
     ended = jobs.queries.get_job(job.job_id)
     assert (ended.status, report) == (Status.FAILED, WorkerReport(failed=1))
     assert ended.message is not None
-    assert ended.message.startswith("its result cannot be stored: ")
+    assert ended.message.startswith("could not store its result: ")
 
 
 def concluded(jobs: Jobs, lease: Lease, outcome: Outcome) -> WorkerReport:
@@ -223,4 +223,4 @@ def test_a_result_with_texts_that_no_item_can_hold_fails_its_job(jobs: Jobs, res
     assert concluded(jobs, lease, Outcome.completed(result)) == WorkerReport(failed=1)
     ended = jobs.queries.get_job(job.job_id)
     assert ended.message is not None
-    assert ended.message.startswith("its result cannot be stored: ")
+    assert ended.message.startswith("could not store its result: ")

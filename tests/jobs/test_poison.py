@@ -30,7 +30,7 @@ POISON: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "hang": ({}, {"timeout_seconds": 0.3, "grace_seconds": 0.2}, "timeout: it ran longer than 0.3 s"),
     "sleep": ({"seconds": 600}, {"timeout_seconds": 0.3}, "timeout: it ran longer than 0.3 s"),
     "give_large": ({"size": 500_000}, {"max_attempts": 2}, "its result is too large: 500,002 bytes"),
-    "give_object": ({}, {"max_attempts": 2}, "its result cannot be stored"),
+    "give_object": ({}, {"max_attempts": 2}, "could not store its result"),
     "refuse": ({}, {"max_attempts": 2}, "TaskError: nothing to be done"),
     "missing": ({}, {"max_attempts": 2}, "has no missing"),
 }

@@ -130,7 +130,7 @@ def test_a_flush_that_fails_says_so_and_loses_nothing() -> None:
     with task_of(run) as task:
         task.context.log("kept")
         backend.is_away = True
-        with pytest.raises(IncompleteBatchError, match=r"what it has logged could not be stored: .*the store is away"):
+        with pytest.raises(IncompleteBatchError, match=r"could not store the log of job .*: .*the store is away"):
             task.context.flush()
         backend.is_away = False
         task.context.flush()

@@ -166,7 +166,7 @@ def test_a_path_is_resolved(module: str) -> None:
         ("good", "write module:function"),
         (":good", "write module:function"),
         ("some_tasks:", "write module:function"),
-        ("nowhere_at_all:good", "nowhere_at_all cannot be imported: .* start the worker in the folder that has it"),
+        ("nowhere_at_all:good", "nowhere_at_all cannot be imported: .* start the worker in its folder"),
         ("some_tasks.inside:good", "some_tasks.inside cannot be imported: .*, or install it$"),
         ("greedy_tasks:good", "No module named 'nowhere_at_all'$"),
         ("broken_tasks:good", "ZeroDivisionError"),
@@ -191,10 +191,10 @@ def test_a_job_may_name_the_function_itself() -> None:
 def test_a_function_that_no_worker_can_run_is_refused_before_it_is_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
     def bare() -> None: ...
 
-    with pytest.raises(TaskError, match=r"test_tasks\..*bare is not marked as a task: write @task above it"):
+    with pytest.raises(TaskError, match=r"test_tasks\..*bare is not a task; write @task above it"):
         NewJob(name="bare", task=bare)
     for nameless in (lambda: None, task(lambda: None)):
-        with pytest.raises(TaskError, match=r"<lambda>' is a lambda, .*: write a function in a module"):
+        with pytest.raises(TaskError, match=r"<lambda>' is a lambda, .*; write a function in a module"):
             NewJob(name="nameless", task=nameless)
     with pytest.raises(TaskError, match=r"inner' is inside a function or class, where no worker finds it"):
         NewJob(name="inner", task=_with_a_task_inside())

@@ -275,7 +275,7 @@ def open_away(folder: Path) -> Jobs:
     ("times", "seconds", "problem", "text"),
     [
         (2, 120.0, None, b"printed hello\n"),
-        (math.inf, 1.0, "its output could not be stored to the end: no connection", b""),
+        (math.inf, 1.0, "could not store all of its output: no connection", b""),
     ],
     ids=["for a moment", "for good"],
 )
@@ -298,7 +298,7 @@ def test_a_job_counts_whose_output_has_no_room_on_its_way(bench: Bench, monkeypa
     assert Worker(bench.opener, ["default"], until_empty=True).run().completed == 1
     job = bench.job(job_id)
     assert job.result["text"] == "hello"
-    assert job.message == "its output could not be stored to the end: [Errno 28] No space left on device"
+    assert job.message == "could not store all of its output: [Errno 28] No space left on device"
     assert {"printed hello", "child hello"} <= {line.message for line in bench.jobs.queries.list_logs(job_id)}
 
 

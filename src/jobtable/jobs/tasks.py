@@ -28,11 +28,11 @@ def task(function: F, /) -> F: ...
 @overload
 def task(*, inline: bool = False) -> Callable[[F], F]: ...
 def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[[F], F]:
-    """Mark a function that workers may run; it stays the function that it is.
+    """Mark a function that workers may run, and return it unchanged.
 
-    A parameter that is annotated with JobContext, or a first one named `job`, gets the job's context; the others are
-    the job's params, by name. What the function returns (JSON) is the job's result. `inline=True`: it is small and
-    fast, and may run in the worker's own process.
+    A parameter annotated with JobContext, or a first one named `job`, gets the job's context; the others get the job's
+    params by name. What the function returns (JSON) is the job's result. With `inline=True`, a small and fast task may
+    run in the worker's own process.
     """
 
     def mark(marked: F) -> F:
@@ -43,7 +43,7 @@ def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[
 
 
 def _context_in(parameters: list[inspect.Parameter]) -> str | None:
-    """The name of the parameter that wants the job's context."""
+    """Return the name of the parameter that takes the job's context."""
     for parameter in parameters:
         # With `from __future__ import annotations` an annotation is text.
         kind = getattr(parameter.annotation, "__name__", parameter.annotation)
@@ -53,9 +53,9 @@ def _context_in(parameters: list[inspect.Parameter]) -> str | None:
 
 
 class StopTask(BaseException):
-    """Raised by a task that ends early, but in order: its job is STOPPED, with this message and result.
+    """Raise it to end a task early, in order: its job is STOPPED, with this message and result.
 
-    It is no Exception, so that what a task catches does not catch it.
+    Not an Exception, so handlers in the task do not catch it.
     """
 
     def __init__(self, message: str, result: Any = None) -> None:
@@ -65,9 +65,9 @@ class StopTask(BaseException):
 
 
 class FailTask(BaseException):
-    """Raised by a task that has failed for good: its job is FAILED with this message, and not tried again.
+    """Raise it when a task has failed for good: its job is FAILED with this message, without a retry.
 
-    It is no Exception, so that what a task catches does not catch it.
+    Not an Exception, so handlers in the task do not catch it.
     """
 
     def __init__(self, message: str) -> None:
@@ -76,37 +76,37 @@ class FailTask(BaseException):
 
 
 class Task:
-    """A function that is marked with @task, and what is known of it."""
+    """A function marked with @task, and its parameters."""
 
     def __init__(self, function: Callable[..., Any], *, is_inline: bool = False) -> None:
         self.function = function
         self.is_inline = is_inline
         self.path = f"{function.__module__}:{function.__qualname__}"
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            advice = "a task is a plain function, which may call asyncio.run() or list() on such a one"
+            advice = "write a plain function, which may call asyncio.run() or list()"
             raise DefinitionError(f"{self.path} is asynchronous or a generator; {advice}")
         parameters = list(inspect.signature(function).parameters.values())
         for parameter in parameters:
             if parameter.kind not in _BY_NAME:
-                raise DefinitionError(f"{self.path}: {parameter} cannot be given by name, as params are")
+                raise DefinitionError(f"{self.path}: {parameter} cannot be passed by name, as params are")
         self._context = _context_in(parameters)
         self._parameters = [parameter for parameter in parameters if parameter.name != self._context]
         self._signature = inspect.Signature(self._parameters)
 
     @property
     def takes_context(self) -> bool:
-        """Whether the function wants the job's context."""
+        """Whether the function takes the job's context."""
         return self._context is not None
 
     def call(self, context: object, params: Mapping[str, Any]) -> Any:
-        """Run the function; TaskError if the params are not what it takes, else whatever it returns or raises."""
+        """Call the function; TaskError if it does not take these params."""
         arguments = self.arguments(params)
         if self._context is not None:
             arguments[self._context] = context
         return self.function(**arguments)
 
     def arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The params as the function's annotations want them, or TaskError."""
+        """Convert the params to the function's annotations, or raise TaskError."""
         self.check_names(params)
         arguments = dict(params)
         for name, checked in self._adapters.items():
@@ -119,7 +119,7 @@ class Task:
         return arguments
 
     def check_names(self, names: Iterable[str]) -> None:
-        """TaskError if the function takes no param of such a name, or needs others."""
+        """Raise TaskError unless the function takes exactly params of these names."""
         try:
             self._signature.bind(**dict.fromkeys(names))
         except TypeError as error:
@@ -127,7 +127,7 @@ class Task:
 
     @cached_property
     def _adapters(self) -> dict[str, TypeAdapter[Any]]:
-        """What checks each annotated param; made when it is needed, because annotations may name what comes later."""
+        """The adapter of each annotated param; made late, because annotations may name later definitions."""
         named = [p for p in self._parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
         annotations = {p.name: p.annotation for p in named if p.annotation is not inspect.Parameter.empty}
         names = inspect.unwrap(self.function).__globals__
@@ -135,24 +135,26 @@ class Task:
             hints = get_type_hints(SimpleNamespace(__annotations__=annotations), names, include_extras=True)
             return {name: TypeAdapter(hint) for name, hint in hints.items() if hint is not Any}
         except (NameError, TypeError, PydanticUserError) as error:
-            raise TaskError(f"{self.path}: an annotation of its parameters cannot be used: {error}") from error
+            raise TaskError(f"{self.path}: an annotation of its parameters is invalid: {error}") from error
 
     def _taken(self) -> str:
         return ", ".join(str(parameter) for parameter in self._parameters)
 
 
 def task_of(function: Callable[..., Any]) -> Task:
-    """The task that a marked function is; TaskError if it has no mark, or a worker would not find it."""
+    """Return the task of a marked function; TaskError if it is unmarked, or no worker would find it."""
     found: Task | None = getattr(function, _MARK, None)
     if found is None:
         named = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
         _refuse_lambda(named, function)
-        raise TaskError(f"{named} is not marked as a task: write @task above it")
+        raise TaskError(f"{named} is not a task; write @task above it")
     module_name, _, function_name = found.path.partition(":")
     _refuse_lambda(found.path, function)
     _refuse_script(found.path, module_name)
     if "." in function_name:
-        raise TaskError(f"{found.path!r} is inside a function or class, where no worker finds it; move it out of there")
+        raise TaskError(
+            f"{found.path!r} is inside a function or class, where no worker finds it; move it to the top of its module"
+        )
     return found
 
 
@@ -163,9 +165,9 @@ def is_path(path: str) -> bool:
 
 
 def resolve(path: str) -> Task:
-    """The task that `module:function` names; imports the module. TaskError if there is no such task."""
+    """Import and return the task that `module:function` names, or raise TaskError."""
     if not is_path(path):
-        raise TaskError(f"{path!r} names no task: write module:function")
+        raise TaskError(f"{path!r} is not a path of a task; write module:function")
     module_name, _, function_name = current_path(path).partition(":")
     _refuse_script(path, module_name)
     try:
@@ -173,7 +175,7 @@ def resolve(path: str) -> Task:
     except Exception as error:  # whatever a module raises while it is imported
         why = kind_and_text(error)
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
-            why += f"; start the worker in the folder that has it (this is {Path.cwd()}), or install it"
+            why += f"; start the worker in its folder (this is {Path.cwd()}), or install it"
         raise TaskError(f"{path!r}: {module_name} cannot be imported: {why}") from error
     function = getattr(module, function_name, None)
     found: Task | None = getattr(function, _MARK, None)
@@ -181,18 +183,18 @@ def resolve(path: str) -> Task:
         where = getattr(module, "__file__", None) or "of no file"
         raise TaskError(f"{path!r}: {module_name} ({where}) has no {function_name}")
     if found is None:
-        raise TaskError(f"{path!r} is not marked as a task: write @task above it")
+        raise TaskError(f"{path!r} is not a task; write @task above it")
     return found
 
 
 def _refuse_lambda(path: str, function: Callable[..., Any]) -> None:
     if getattr(function, "__name__", None) == "<lambda>":
-        raise TaskError(f"{path!r} is a lambda, which no worker finds by a name: write a function in a module")
+        raise TaskError(f"{path!r} is a lambda, which has no name for workers; write a function in a module")
 
 
 def _refuse_script(path: str, module_name: str) -> None:
     if module_name == "__main__":
-        raise TaskError(f"{path!r}: a worker cannot import the script that was started; move the task into a module")
+        raise TaskError(f"{path!r}: a worker cannot import the main script; move the task into a module")
 
 
 def _told(name: str, where: tuple[int | str, ...], problem: str) -> str:

@@ -1,4 +1,4 @@
-"""Artifacts: files that a job has made, in object storage, under a name."""
+"""Artifacts: files that a job made, in object storage, under a name."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Artifacts:
         return self._store.get(JobArtifact.key(job_id=self._job_id, name=name))
 
     def put(self, lease: Lease, name: str, source: Source, clock: Clock) -> JobArtifact:
-        """Keep a file under a name, in place of the one that may have it. LeaseLostError if the lease is not held.
+        """Store a file under a name, replacing what had it; LeaseLostError if the lease is lost.
 
-        The object is put first, then the record names it, then the object that it takes the place of is removed.
+        The object is stored first, then its record, then the object that it replaces is deleted.
         """
         if isinstance(source, Path) and source.is_dir():
             raise ValueRefusedError(f"{source} is a folder; keep its files one by one, or pack it into one file")

@@ -25,17 +25,17 @@ from jobtable.store import Backoff, Store, Transaction
 from jobtable.store.transactions import MOST_ACTIONS
 
 MOST_RECORDS = MOST_ACTIONS - 2
-"""How many records are stored together: the other actions of the transaction are for the timeline and for its job."""
+"""How many records one transaction stores: it also writes the timeline, and checks the job."""
 Timed: TypeAlias = JobLog | JobMetric
 _MICROSECOND = timedelta(microseconds=1)
 
 
 class Timeline:
-    """Gives the records of one job their times, and stores them.
+    """Assigns times to the records of one job, and stores them.
 
-    Records are stored in one transaction with the move of the timeline, whoever writes them. So no two have the same
-    time, whatever the clocks of the writers do, and no record ever appears before one that is there already: who
-    reads on behind the last record that they have seen misses nothing.
+    Every writer stores its records in one transaction with the move of the timeline. So no two have the same time,
+    whatever the clocks say, and none appears before a stored one: a reader who continues after the last record misses
+    nothing.
     """
 
     def __init__(self, store: Store, job_id: str) -> None:
@@ -44,9 +44,9 @@ class Timeline:
         self._known: datetime | None = None
         self._has_other_writers = False
         self._begins = False
-        """Whether the transaction that is being made begins the timeline."""
+        """Whether the current transaction creates the timeline."""
         self._unanswered: tuple[Sequence[Timed], Transaction, Timed] | None = None
-        """The records that were sent last, how, and the first of them with its time."""
+        """The records sent last, their transaction, and the first of them with its time."""
         self._pauses = Backoff(
             attempts=200,
             first_seconds=0.005,
@@ -56,10 +56,9 @@ class Timeline:
         )
 
     def write(self, records: Sequence[Timed]) -> None:
-        """Store up to 98 records, in their order, each at its own time or as soon behind it as there is room.
+        """Store up to 98 records in order, each at its own time or the next free one; drop those of a deleted job.
 
-        If the store does not answer, call it again with the same records: they are not stored twice. What is told of
-        a job that was deleted is not wanted, and nobody could ever find it: it is not stored.
+        If the store does not answer, call it again with the same records: they are not stored twice.
         """
         if self._unanswered is not None:
             before, sent, first = self._unanswered
@@ -75,7 +74,7 @@ class Timeline:
             ]
             for record in timed:
                 tx.put(record)
-            if self._begins:  # a timeline that is gone went with its job
+            if self._begins:  # a missing timeline was deleted with its job
                 tx.check(self._job(), IS_THERE)
             self._unanswered = (records, tx, timed[0])
 
@@ -90,10 +89,10 @@ class Timeline:
     def commit(
         self, moments: Sequence[datetime], add: Callable[[Transaction, Sequence[datetime]], None]
     ) -> list[datetime]:
-        """Do what `add` puts into a transaction, with times for the moments; gives the times.
+        """Commit what `add` puts into a transaction, with a time for each moment; return the times.
 
-        Each time another writer was faster, `add` is called again, with other times. What else of the transaction
-        does not hold raises TransactionFailedError.
+        When another writer was faster, `add` is called again with other times. Any other failure raises
+        TransactionFailedError.
         """
 
         def write(free_from: datetime | None) -> list[datetime]:
@@ -123,9 +122,10 @@ class Timeline:
         )
 
     def _went_through(self, sent: Transaction, first: Timed) -> bool:
-        """Send a transaction without an answer again: by its token it happens once, but a store forgets that in time.
+        """Send a transaction without an answer again; return whether it took effect.
 
-        Then its first record tells: nobody else writes one at that time.
+        Its token makes it idempotent; once the store has forgotten that, its first record shows it: no other writer has
+        that time.
         """
         try:
             sent.commit()
@@ -149,7 +149,7 @@ class Timeline:
 
 
 def _was_moved(error: ConditionFailedError | TransactionFailedError) -> bool:
-    """Whether another writer moved the timeline; what else did not hold may be that writer's doing."""
+    """Whether another writer moved the timeline; other failures may follow from that."""
     return isinstance(error, TransactionFailedError) and any(failure.index == 0 for failure in error.failures)
 
 
@@ -160,7 +160,7 @@ def _key_of(record: Timed) -> Selection[JobLog] | Selection[JobMetric]:
 
 
 def times_from(free_from: datetime | None, moments: Sequence[datetime]) -> list[datetime]:
-    """A time for each moment: the moment itself where it is free and in order, else the first one that is."""
+    """Return a time for each moment: the moment itself if it is free and in order, or the next one that is."""
     times = []
     for moment in moments:
         time = moment if free_from is None else max(moment, free_from)
@@ -173,7 +173,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Flusher:
-    """Flushes at regular intervals, and at once when it is woken. A flush that fails is tried again."""
+    """A thread that flushes at regular intervals, at once when woken, and again after a failure."""
 
     def __init__(self, flush: Callable[[], None], seconds: float, name: str) -> None:
         self._flush = flush
@@ -195,7 +195,7 @@ class Flusher:
             self._woken.set()
 
     def close(self) -> None:
-        """End the thread; the flush that it is in comes to its end. The last flush is the caller's."""
+        """End the thread after its current flush. The last flush is up to the caller."""
         self._closed.set()
         self._woken.set()
         self._thread.join()
@@ -209,7 +209,7 @@ class Flusher:
             self._woken.clear()
             try:
                 self._flush()
-            except Exception as error:  # whatever it is, nothing is lost by it: the last flush raises what stays
+            except Exception as error:  # nothing is lost: the last flush raises an error that remains
                 if not is_failing:
                     _LOG.warning("could not store the %s; will retry: %s", self._name, error)
                 is_failing = True
@@ -218,27 +218,27 @@ class Flusher:
 
 
 MOST_BYTES = 8 << 20
-"""What a buffer holds at most; then whoever adds waits."""
+"""The most that a buffer holds before `add` waits."""
 MOST_SECONDS = 2.0
-"""How far the store may be behind before whoever adds waits."""
+"""How far the store may lag before `add` waits."""
 _MOST_BYTES_TOGETHER = 2 << 20
 """DynamoDB takes 4 MB in one transaction; the sizes here are estimates."""
 _BYTES_BESIDE_TEXT = 1_000
-"""About how much memory a record takes beside its texts; the item takes less."""
+"""About how much memory a record takes besides its texts; its item takes less."""
 
 
 class RecordWriter(Protocol):
     """Stores records: a job's timeline, or a server that has one."""
 
     def write(self, records: Sequence[Timed]) -> None:
-        """Store up to 98 records, in their order. After a failure call it again with the same: none is stored twice."""
+        """Store up to 98 records in order; after a failure, call it again with the same: none is stored twice."""
         ...
 
 
 class RecordBuffer:
-    """The records of one job that are not stored yet. They are stored in the order in which they came, each once.
+    """The records of one job that are not stored yet: each is stored once, in the order of arrival.
 
-    Any thread may add and flush. What a failed flush leaves stays for the next one.
+    Any thread may add and flush. A failed flush keeps its records for the next one.
     """
 
     def __init__(
@@ -269,16 +269,16 @@ class RecordBuffer:
 
     @property
     def is_flushing(self) -> bool:
-        """Whether this thread is within a flush: what it says there is about the store, not about the job."""
+        """Whether this thread is flushing: what it logs then is about the store, not about the job."""
         return getattr(self._of_thread, "is_flushing", False)
 
     @property
     def is_filling(self) -> bool:
-        """Whether it is time to flush, however recent the last flush was."""
+        """Whether the buffer should be flushed before the next interval."""
         return self._bytes >= self._most_bytes // 8
 
     def add(self, record: Timed) -> None:
-        """Take a record. If the buffer is full, or the store is behind, wait until it has taken what is there."""
+        """Add a record; wait while the buffer is full or the store lags."""
         size = _size_of(record)
         now = self._clock.monotonic()
         while self._must_wait(now) and not self.is_flushing:
@@ -287,7 +287,7 @@ class RecordBuffer:
             except JobtableError as error:
                 if not (error.retryable or isinstance(error, ConflictError)):
                     raise
-                # The store has paused between its own tries. Trying again loses no line and keeps the buffer bounded.
+                # The store pauses between its attempts; retrying loses no line and keeps the buffer bounded.
         with self._lock:
             self._waiting.append((record, size, now))
             self._bytes += size
@@ -296,11 +296,11 @@ class RecordBuffer:
         with self._lock:
             if self._bytes >= self._most_bytes:
                 return True
-            # What waits would be lost if the process died, so the task waits for the store; but not while that is away.
+            # Waiting records would be lost with the process, so the task waits for the store, unless that is away.
             return not self._is_failing and bool(self._waiting) and now - self._waiting[0][2] > self._most_seconds
 
     def flush(self) -> None:
-        """Store all that is there, or raise and keep what is left."""
+        """Store all records, or raise and keep what is left."""
         with self._storing:
             if self.is_flushing:
                 return
@@ -318,7 +318,7 @@ class RecordBuffer:
                 self._of_thread.is_flushing = False
 
     def close(self) -> None:
-        """Store what is left, or raise IncompleteBatchError and keep it: it may be called again."""
+        """Store what is left, or raise IncompleteBatchError and keep it for another close."""
         try:
             self.flush()
         except JobtableError as error:
@@ -326,7 +326,7 @@ class RecordBuffer:
             raise IncompleteBatchError(f"job {self._job_id}: {left} ({error}); close again to retry") from error
 
     def _fill_batch(self) -> bool:
-        """Take what is stored next out of what waits, unless a failed flush has left a batch."""
+        """Move the next records into the batch, unless a failed flush left one; return whether there are any."""
         if not self._batch:
             with self._lock:
                 batch: list[Timed] = []
@@ -336,7 +336,7 @@ class RecordBuffer:
                         break
                     batch.append(record)
                     size += record_size
-                # A signal may interrupt here: what is taken must be in the batch before it is out of the queue.
+                # A signal may interrupt here, so records join the batch before they leave the queue.
                 self._batch, self._batch_bytes = batch, size
                 for _ in batch:
                     self._waiting.popleft()

@@ -41,7 +41,7 @@ class SavedState:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that is there: its record, and its bytes in object storage, which may be away for a while."""
+    """A stored checkpoint: its record, and its bytes in object storage, for which reads wait."""
 
     record: JobCheckpoint
     objects: ObjectStore
@@ -58,7 +58,7 @@ class Checkpoint:
         return data
 
     def save_to(self, path: Path) -> Path:
-        """Write the saved state to a file, which appears when it is whole and checked; gives the path."""
+        """Write the saved state to a file, which appears once it is complete and checked; return the path."""
         return self._insist(lambda: self._save_to(path))
 
     def _save_to(self, path: Path) -> Path:
@@ -83,7 +83,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one job. Reading needs no lease; writing is refused when the lease is lost."""
+    """The checkpoints of one job. Reading needs no lease; writing fails once the lease is lost."""
 
     def __init__(self, store: Store, objects: ObjectStore, job_id: str) -> None:
         self._store = store
@@ -97,7 +97,7 @@ class Checkpoints:
         return None if record is None else Checkpoint(record, self._objects, self._store.clock)
 
     def find_best(self) -> Checkpoint | None:
-        """The checkpoint that was said to be the best, or None."""
+        """Return the checkpoint flagged as the best, or None."""
         flagged = self._flagged()
         return Checkpoint(flagged[-1], self._objects, self._store.clock) if flagged else None
 
@@ -111,7 +111,7 @@ class Checkpoints:
         ending: str | None = None,
         keep_last: int | None = None,
     ) -> JobCheckpoint:
-        """Save a state: the object first, then its record, which takes the flag from the best one before it.
+        """Save a state: the object first, then its record, which takes over the flag of the best one.
 
         The object's name ends as the file's does, or with `ending`. With `keep_last`, all but that many
         of the last ones and the best are then removed.
@@ -152,7 +152,7 @@ class Checkpoints:
         return record(time)
 
     def keep_last(self, lease: Lease, count: int) -> int:
-        """Remove all but the last `count` and the best: records first, then objects. Gives how many were removed."""
+        """Delete all but the last `count` and the best, records before objects; return how many."""
         if count < 1:
             raise ValueRefusedError(f"job {self._job_id}: keep_last must be at least 1, not {count}")
         newest_first = list(self._store.query(JobCheckpoint.key(job_id=self._job_id), newest_first=True))

@@ -1,4 +1,4 @@
-"""What a task gets to talk to its job with: log, progress, metrics, checkpoints and artifacts."""
+"""The context of a task: its log, progress, metrics, checkpoints and artifacts."""
 
 from __future__ import annotations
 
@@ -40,16 +40,14 @@ def _never() -> bool:
 
 
 class JobContext:
-    """One run of one job, as the task sees it. Any thread may use it, and processes that are forked from this one.
+    """One run of one job, as its task sees it. All threads and forked processes may use it.
 
-    Log lines, metrics and progress are collected and stored every `flush_seconds`, by flush(), and by close(). If the
-    process is killed, what it told in the last two of these intervals may be lost, and nothing else: a task that is
-    faster than the store waits for it. While the store is away all is kept, until the buffer is full.
+    Log lines, metrics and progress are stored every `flush_seconds`, by flush() and by close(). A killed process loses
+    at most the last two intervals: a task that is faster than the store waits for it. While the store is away they are
+    kept until the buffer is full. Checkpoints, artifacts and progress raise LeaseLostError if another worker may have
+    the job.
 
-    Checkpoints, artifacts and progress are refused (LeaseLostError) when another worker may have the job.
-
-    With a `sender`, log lines go to the job's worker at once, among what the task prints, and it stores them in that
-    order, as often; they are lost only with the worker.
+    With a `sender`, log lines go to the job's worker at once, in order with what the task prints.
     """
 
     def __init__(
@@ -68,9 +66,9 @@ class JobContext:
         self.definition: Definition = lease.job.definition
         self.params: Mapping[str, Any] = self.definition.params
         self.on_metric: Callable[[str, float, int | None, int | None], None] | None = None
-        """Hears of every metric that is reported (name, value, step, epoch); what it raises ends the task."""
+        """Called with every reported metric (name, value, step, epoch); what it raises ends the task."""
         self.knows_of_stop = False
-        """Whether the task has learned from should_stop() that it is to end."""
+        """Whether should_stop() has told the task to end."""
         self._lease = lease
         self._asked_to_stop = should_stop
         self._flush_seconds = flush_seconds
@@ -84,7 +82,7 @@ class JobContext:
         return self.work.engine
 
     def _begin(self) -> None:
-        """Start with nothing collected, here or in a process that was forked; the thread comes with the first line."""
+        """Start with empty buffers, also in a forked process; the first line starts the thread."""
         self._process_id = os.getpid()
         self._lock = threading.Lock()
         self._stored_names: set[tuple[str, str | None]] = set()
@@ -109,7 +107,7 @@ class JobContext:
 
     @property
     def lease(self) -> Lease:
-        """The right to run the job. What is written with check_lease() is refused once another worker has it."""
+        """The right to run the job; writes with check_lease() fail once another worker holds it."""
         return self._lease
 
     def __enter__(self) -> Self:
@@ -118,7 +116,7 @@ class JobContext:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- what the task tells ----------------------------------------------------------------------------------------
+    # --- reports ----------------------------------------------------------------------------------------------------
 
     def log(
         self,
@@ -161,9 +159,9 @@ class JobContext:
         self.log(message, "ERROR", source=source, exception=exception)
 
     def progress(self, percent: SupportsFloat, message: str | None = None) -> None:
-        """Say how far the job is, from 0 to 100; of several within a flush time the last one is stored.
+        """Report the progress from 0 to 100; of several within a flush interval the last one is stored.
 
-        A long message is cut; one that the job has no room for becomes a WARNING in the log instead.
+        A long message is cut; one for which the job has no room becomes a WARNING in the log.
         """
         told = number("progress", percent)
         if math.isnan(told):
@@ -182,7 +180,7 @@ class JobContext:
         epoch: int | None = None,
         unit: str | None = None,
     ) -> None:
-        """Report a value. One that the table cannot hold (NaN, infinity) becomes a WARNING in the log instead.
+        """Report a value; NaN, infinity and what else the table cannot hold become a WARNING in the log.
 
         A metric that the job's roll-up rule names is also recorded under the other job.
         """
@@ -214,7 +212,7 @@ class JobContext:
         for copy in self._rules.copies(metric, self.work.clock.seconds()):
             self._collect(copy)
 
-    # --- what the task keeps ----------------------------------------------------------------------------------------
+    # --- files ------------------------------------------------------------------------------------------------------
 
     def checkpoint(
         self,
@@ -228,7 +226,7 @@ class JobContext:
         model_state: bool = True,
         optimizer_state: bool = True,
     ) -> JobCheckpoint:
-        """Save a state to resume from: a file, or bytes. What was told before it is stored before it.
+        """Save a state to resume from: a file or bytes. Earlier lines and metrics are stored before it.
 
         `is_best` takes the flag from the checkpoint that had it; `model_state` and `optimizer_state` say what is in
         it. With `keep_last`, or `keep_checkpoints` in the definition, all but that many of the last ones and the best
@@ -236,7 +234,7 @@ class JobContext:
         """
         values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
         for name in (name for name, value in values.items() if value is None):
-            self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
+            self.warning(f"metric {name} of a checkpoint cannot be stored as a number{_place(step, epoch)}")
         self.work.recording.insist(self.flush, "store the log before a checkpoint")
         state = SavedState(
             step=whole_number("step", step) or 0,
@@ -255,12 +253,12 @@ class JobContext:
             )
 
     def resume(self, *, best: bool = False) -> Checkpoint | None:
-        """The last checkpoint of the job, from whichever attempt, or the best one; None where there is none."""
+        """Return the last (or the best) checkpoint of any attempt, or None."""
         find = self._checkpoints.find_best if best else self._checkpoints.find_latest
         return self.work.recording.insist(find, "read the checkpoints")
 
     def artifact(self, name: str, source: Path | str | bytes) -> JobArtifact:
-        """Keep a file, or bytes, under a name, in place of what had it. LeaseLostError as for checkpoints."""
+        """Store a file or bytes under a name, replacing what had it; LeaseLostError as for checkpoints."""
         kept = Path(source) if isinstance(source, str) else source
         with self._noticing_loss():
             return self.work.recording.insist(
@@ -270,13 +268,13 @@ class JobContext:
     # --- the run ----------------------------------------------------------------------------------------------------
 
     def should_stop(self) -> bool:
-        """Whether the task is to end by itself, soon: someone asked for it, or another worker has the job."""
+        """Return whether the task must end soon: someone asked for it, or another worker has the job."""
         if self._lost is not None or self._asked_to_stop():
             self.knows_of_stop = True
         return self.knows_of_stop
 
     def flush(self) -> None:
-        """Store all that was told. If that fails it raises, and everything is kept to be tried again."""
+        """Store all that was reported; if that fails, raise and keep it for the next flush."""
         if self._sender is not None:
             self._sender.flush()
         self._flush_records()
@@ -288,7 +286,7 @@ class JobContext:
         self._store_progress()
 
     def close(self) -> None:
-        """Store all that was told, or raise IncompleteBatchError with the number of lines that are left.
+        """Store all that was reported, or raise IncompleteBatchError with the number of lines left.
 
         Closed again, it tries again. On SIGTERM raise an exception, and close the context where it is caught: a
         signal handler may run in the middle of a write.
@@ -309,7 +307,7 @@ class JobContext:
 
     @property
     def is_flushing(self) -> bool:
-        """Whether this thread stores what was told: what it logs is about the store, not about the job."""
+        """Whether this thread is flushing: what it logs then is about the store, not about the job."""
         is_flusher = self._flusher is not None and self._flusher.is_current
         return is_flusher or self._records.is_flushing or self._copies.is_flushing
 
@@ -331,7 +329,7 @@ class JobContext:
             return self._flusher
 
     def _own_process(self) -> None:
-        """In a process that was forked from the one that made the context, collect anew: the rest is its parent's."""
+        """In a forked process, start with empty buffers: the others belong to its parent."""
         if self._process_id != os.getpid():
             self._begin()
             Finalize(self, self.flush, exitpriority=10)  # a process of multiprocessing ends without atexit
@@ -353,7 +351,7 @@ class JobContext:
 
     @contextlib.contextmanager
     def _noticing_loss(self) -> Iterator[None]:
-        """Remember that the lease is lost: from then on the task is to stop."""
+        """Remember that the lease is lost, so that should_stop() returns true."""
         try:
             yield
         except LeaseLostError as error:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from jobtable.jobs.report.context import JobContext
 
 LONGEST_LINE = 16 << 10
-"""A line with more bytes is given in pieces."""
+"""A line with more bytes is split."""
 OWN_LINE = b"\x1e"
-"""Marks the beginning of what the job's context sends among what the job prints."""
+"""Marks the start of what the job's context sends among what the job prints."""
 _LINE_END = re.compile(rb"[\r\n\x1e]")
 _LAST_BYTES = 4 << 10
 _RETURN, _FEED, _MARK = b"\r\n\x1e"
@@ -32,13 +32,13 @@ class Line:
 
     text: str
     is_overwritten: bool = False
-    """It ended with a carriage return: on a terminal the next line takes its place, as in a progress bar."""
+    """It ended with a carriage return: on a terminal the next line replaces it, as in a progress bar."""
     is_marked: bool = False
-    """It began with the mark of what the job's context sends."""
+    """It starts with the mark of what the job's context sends."""
 
 
 class LineSplitter:
-    """Takes bytes as they come and gives lines. It holds back at most one unfinished line of bounded length."""
+    """Splits bytes into lines; holds back at most one unfinished line of bounded length."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
         self._longest = longest
@@ -54,19 +54,19 @@ class LineSplitter:
         self._taken = 0
 
     def consumed(self) -> bytes:
-        """The bytes of the lines that were given or left out since the last call, as they came."""
+        """Return the bytes of the lines returned or skipped since the last call, unchanged."""
         data = self._held[self._taken : self._start]
         self._taken = self._start
         return data
 
     def consumed_before_line(self) -> bytes:
-        """The same, without those of the line that was given last."""
+        """The same, without those of the last line returned."""
         data = self._held[self._taken : self._last_line]
         self._taken = self._start
         return data
 
     def next(self) -> Line | None:
-        """The next whole line, or the next piece of one that is too long; None if more bytes are needed."""
+        """Return the next whole line, or the next piece of a long one; None if more bytes are needed."""
         begin = self._last_line = self._start
         # A mark at the beginning belongs to this line; only the next one ends it.
         look_from = begin + self._held.startswith(OWN_LINE, begin)
@@ -82,9 +82,9 @@ class LineSplitter:
         return self._line(begin, end, is_overwritten=is_return and not ends_with_feed)
 
     def skip(self) -> tuple[int, list[str]]:
-        """Leave out what is there up to the next mark, or the last line feed: how many lines, and the last of them.
+        """Skip to the next mark or the last line feed; return how many lines that were, and the last of them.
 
-        That is many times faster than to take them one by one.
+        Many times faster than taking them one by one.
         """
         mark = self._held.find(OWN_LINE, self._start)
         end = mark if mark >= 0 else self._held.rfind(b"\n") + 1
@@ -99,7 +99,7 @@ class LineSplitter:
         return count, [line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace") for line in last]
 
     def end(self) -> Line | None:
-        """The last line, which nothing ended; None if there is none."""
+        """Return the last, unfinished line, or None."""
         begin, self._start = self._start, len(self._held)
         rest = self._held[begin:].rstrip(b"\r")
         return self._line(begin, begin + len(rest)) if rest else None
@@ -114,7 +114,7 @@ class LineSplitter:
         return Line(self._held[begin + is_marked : end].decode("utf-8", "replace"), is_overwritten, is_marked)
 
     def _boundary(self, at: int) -> int:
-        """The end of a character at or just before a place; the place itself where the bytes are no UTF-8."""
+        """The end of a character at or just before a position; the position itself if this is not UTF-8."""
         for place in range(at, at - 4, -1):
             if self._held[place] & 0xC0 != 0x80:
                 return place
@@ -125,7 +125,7 @@ LONGEST_MESSAGE_BYTES = 256 << 10
 """Longer messages are cut in the table; the full text has them whole."""
 LONGEST_EXCEPTION_BYTES = 64 << 10
 LONGEST_PROGRESS_BYTES = 16 << 10
-"""The message of a job's progress stands in the job's own item, which has to hold its params and its result as well."""
+"""The progress message is part of the job's item, which also holds its params and result."""
 _LONGEST_SOURCE_BYTES = 1 << 10
 _LEVELS = {level.value: level for level in LogLevel}
 
@@ -140,7 +140,7 @@ def log_line(
     exception: str | BaseException | None = None,
     time_to_live: int | None = None,
 ) -> JobLog:
-    """A line to store: texts that are too long are cut with a note, lone surrogates are written out."""
+    """Return a line to store: long texts are cut with a note, lone surrogates are escaped."""
     return JobLog(
         job_id=job_id,
         timestamp=moment,
@@ -153,26 +153,26 @@ def log_line(
 
 
 def level_of(level: str) -> LogLevel:
-    """The level that a text names, in any case; ValueRefusedError for one that does not exist."""
+    """Return the level that a text names, in any case; ValueRefusedError if it is unknown."""
     found = _LEVELS.get(level.upper())
     if found is None:
-        raise ValueRefusedError(f"{level!r} is no log level; there are {', '.join(_LEVELS)}")
+        raise ValueRefusedError(f"unknown log level {level!r}; choose one of {', '.join(_LEVELS)}")
     return found
 
 
 def levels_from(level: str) -> frozenset[LogLevel]:
-    """A level and all that are more urgent."""
+    """Return a level and all more urgent ones."""
     levels = list(LogLevel)
     return frozenset(levels[levels.index(level_of(level)) :])
 
 
 def clean(text: str) -> str:
-    """The text as valid Unicode: lone surrogates are written out."""
+    """Return the text as valid Unicode, with lone surrogates escaped."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def cut(text: str, longest_bytes: int) -> str:
-    """The text, cut to at most that many bytes, with a note where it was longer."""
+    """Cut the text to at most so many bytes, with a note."""
     if len(text) * 4 <= longest_bytes:
         return text
     data = text.encode()
@@ -183,7 +183,7 @@ def cut(text: str, longest_bytes: int) -> str:
 
 
 def as_text(line: JobLog, message: str | None = None) -> str:
-    """A line as people read it, with its exception below it; with the whole message where the line has a cut one."""
+    """Return a line as people read it, followed by its exception; `message` replaces a cut one."""
     source = f" {line.source}:" if line.source else ""
     told = line.message if message is None else message
     text = f"{format_timestamp(line.timestamp)} {line.log_level.value:<8}{source} {told}"
@@ -191,12 +191,12 @@ def as_text(line: JobLog, message: str | None = None) -> str:
 
 
 def as_full_text(line: JobLog, message: str | None = None) -> bytes:
-    """The same as whole lines of the full text."""
+    """Return the same as whole lines of the full text."""
     return "".join(f"{part}\n" for part in as_text(line, message).splitlines()).encode()
 
 
 def headline_and_trace(message: str) -> tuple[str, str | None]:
-    """What is logged of a failure: its headline as the message, and what follows an empty line as the exception."""
+    """Split a failure into its headline, for the message, and what follows an empty line, for the exception."""
     headline, _, trace = message.partition("\n\n")
     return headline, trace or None
 
@@ -211,7 +211,7 @@ _FORMATTER = logging.Formatter()
 
 
 class JobLogHandler(logging.Handler):
-    """Logs into a job: the logger's name is the source, the text of an exception comes along."""
+    """Sends Python's log records to a job's log: the source is the logger's name; exceptions are included."""
 
     def __init__(self, context: JobContext, level: int = logging.NOTSET) -> None:
         super().__init__(level)
@@ -220,13 +220,13 @@ class JobLogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Log one record."""
         if self._context.is_flushing:
-            return  # the store itself speaks: to log that would make it speak again
+            return  # the store logs this itself; logging it again would never end
         try:
             exception = record.exc_text
             if record.exc_info and record.exc_info[1] is not None:
                 exception = exception or _FORMATTER.formatException(record.exc_info)
             self._context.log(record.getMessage(), _level_of(record.levelno), source=record.name, exception=exception)
-        except Exception:  # as every handler does: logging never ends the program that logs
+        except Exception:  # like every handler: logging never ends the program
             self.handleError(record)
 
 

@@ -1,4 +1,4 @@
-"""The full text of one run's output: kept in a bounded file, uploaded in parts while the run goes on, then as one."""
+"""The full output of one run: kept in a bounded file, uploaded in parts during the run, then as one object."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from jobtable.store import Store
 MOST_HEAD_BYTES = 48 << 20
 """The text is kept up to here."""
 MOST_TAIL_BYTES = 16 << 20
-"""Of what follows, only this many of the last bytes are kept."""
+"""Of the rest, only so many last bytes are kept."""
 PART_BYTES = 1 << 20
 UPLOAD_SECONDS = 5.0
-"""How often the text of a running job is uploaded; what came since is lost when the worker's machine dies."""
+"""How often a running job's text is uploaded; newer output is lost if the worker's machine dies."""
 
 
 class TextSpool:
-    """The first and the last bytes of a text of any length, in temporary files; small ones stay in memory."""
+    """The first and last bytes of a text, in temporary files; small ones stay in memory."""
 
     def __init__(self, most_head_bytes: int = MOST_HEAD_BYTES, most_tail_bytes: int = MOST_TAIL_BYTES) -> None:
         self._most_head = most_head_bytes
@@ -49,7 +49,7 @@ class TextSpool:
             data = data[room:]
         self._behind_head += len(data)
         data = data[-self._most_tail :]
-        # The tail is a ring: how many bytes came before a byte says where it stands.
+        # The tail is a ring: the number of earlier bytes gives the position of a byte.
         place = (self._behind_head - len(data)) % self._most_tail
         for piece, at in ((data[: self._most_tail - place], place), (data[self._most_tail - place :], 0)):
             if piece:
@@ -62,7 +62,7 @@ class TextSpool:
         return self._head.read(min(length, self.head_bytes - start))
 
     def chunks(self) -> Iterator[bytes]:
-        """The whole text, with a line that says what was left out of its middle."""
+        """Yield the whole text, with a line that says how much of the middle was left out."""
         for start in range(0, self.head_bytes, CHUNK_SIZE):
             yield self.head(start, CHUNK_SIZE)
         left_out = max(self._behind_head - self._most_tail, 0)
@@ -76,7 +76,7 @@ class TextSpool:
     def close(self) -> None:
         """Remove the temporary files."""
         for file in (self._head, self._tail):
-            with contextlib.suppress(OSError):  # what the disk has no room for is not wanted any more
+            with contextlib.suppress(OSError):  # the disk may be full
                 file.close()
 
     def _ring(self, place: int, length: int) -> bytes:
@@ -118,9 +118,9 @@ class RunText:
         self._epoch = lease.epoch
 
     def put_part(self, number: int, data: bytes, line_count: int) -> None:
-        """Keep one part, from 0, in place of what was there; with the first one a record tells of the text.
+        """Store part `number`, from 0, replacing an earlier version; the first one also creates the record.
 
-        LeaseLostError if the job is gone; a run that was only lost keeps its own text, beside that of the next run.
+        LeaseLostError if the job was deleted; a run that only lost its lease keeps its own text.
         """
         self._refuse_if_gone()
         part = self._objects.put(log_part_key(self._job_id, self._epoch, number), data)
@@ -128,7 +128,7 @@ class RunText:
             self._put_record(self._record(part, line_count, part_count=1))
 
     def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
-        """Make one object of the text, say so in the table, and remove the parts; LeaseLostError as above."""
+        """Store the text as one object, record it, and delete the parts; LeaseLostError as above."""
         self._refuse_if_gone()
         whole = self._objects.put(log_text_key(self._job_id, self._epoch), source)
         record = self._record(whole, line_count, sha256=whole.sha256)
@@ -137,13 +137,13 @@ class RunText:
         return record
 
     def _refuse_if_gone(self) -> None:
-        """Put nothing where another job may have its objects, which has the id of one that was deleted."""
+        """Store nothing where a new job with the id of a deleted one may have its objects."""
         job = self._store.find(Job.key(job_id=self._job_id))
         if job is None or job.deleted_at is not None or job.created_at != self._lease.job.created_at:
             raise self._lease.lost()
 
     def _put_record(self, record: JobLogText) -> None:
-        """Name an object; if the job was deleted meanwhile, `objects sweep` removes that."""
+        """Record an object; if the job was deleted meanwhile, `objects sweep` removes it."""
         with lost_if_refused(self._lease), self._store.transaction() as tx:
             tx.check(Job.key(job_id=self._job_id), is_known(self._lease))
             tx.put(record)
@@ -167,9 +167,9 @@ class RunText:
 class LogText:
     """Writes the full text of one run of a job.
 
-    While the run goes on its text is in parts, the last of which is replaced as it grows. At the end it becomes one
-    object, then the record names it, then the parts are removed. One thread may append while another uploads:
-    object storage may be slow, and the job does not wait for it.
+    During the run its text is in parts, the last of which is replaced as it grows. At the end it becomes one object,
+    then the record names it, then the parts are deleted. One thread may append while another uploads, so that the job
+    does not wait for slow object storage.
     """
 
     def __init__(self, place: RunText, clock: Clock, spool: TextSpool | None = None) -> None:
@@ -183,7 +183,7 @@ class LogText:
         self._last_upload = clock.monotonic()
 
     def append(self, data: bytes) -> None:
-        """Take more of the text; where the disk has no room for it, `finish` tells so."""
+        """Add to the text; if the disk is full, `finish` raises that."""
         with self._lock:
             try:
                 if self._problem is None:
@@ -192,7 +192,7 @@ class LogText:
                 self._problem = error
 
     def upload(self) -> None:
-        """Upload what is new, if the last time is long enough ago."""
+        """Upload what is new, if the last upload is long enough ago."""
         if self._clock.monotonic() - self._last_upload < UPLOAD_SECONDS:
             return
         try:
@@ -210,9 +210,9 @@ class LogText:
             self._part_count = number + 1
 
     def finish(self) -> JobLogText | None:
-        """Make one object of the text and say so in the table; None if there is no text. May be tried again.
+        """Store the text as one object and return its record; None without text. May be retried.
 
-        OSError if it could not be kept until now; what was uploaded of it is there.
+        OSError if the disk was full; the uploaded parts stay.
         """
         if self._problem is not None:
             raise self._problem
@@ -232,8 +232,7 @@ def _temporary_file() -> IO[bytes]:
 def remove_parts(objects: ObjectStore, job_id: str, epoch: int, count: int) -> None:
     """Remove the parts of a text that is one object now.
 
-    The first is removed first: who sees parts without it knows that the text has become one. What cannot be removed,
-    `objects sweep` removes.
+    The first goes first: parts without it mean that the text is one object. `objects sweep` removes the rest.
     """
     with contextlib.suppress(ObjectStoreError):
         for number in range(count):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jobtable.jobs.verbs import WorkVerbs
 
 _PIECE_BYTES = 3000
-"""A piece is written at once, so nothing that others print gets into it: pipes promise that for 4,096 bytes."""
+"""Pipes write up to 4,096 bytes atomically, so nothing that others print gets into a piece."""
 _MOST_UNFINISHED = 64
 _LINE, _TEXT, _MORE_TEXT, _FLUSH = "l", "t", "m", "f"
 _PIECE_OF_LINE = re.compile(r"(?P<number>\d+)(?P<has_more>[+.])(?P<piece>.*)")
@@ -44,7 +44,7 @@ _PIECE_OF_LINE = re.compile(r"(?P<number>\d+)(?P<has_more>[+.])(?P<piece>.*)")
 
 @dataclass(frozen=True)
 class SentLine:
-    """A line of the log; `is_whole` unless the text that follows has more of its message."""
+    """A log line; `is_whole` unless the text that follows has the rest of its message."""
 
     line: JobLog
     is_whole: bool
@@ -52,7 +52,7 @@ class SentLine:
 
 @dataclass(frozen=True)
 class SentText:
-    """Whole lines for the full text alone, in pieces; `begins` with the first of them."""
+    """Lines for the full text alone, in pieces; `begins` marks the first."""
 
     data: bytes
     begins: bool
@@ -60,14 +60,14 @@ class SentText:
 
 @dataclass(frozen=True)
 class FlushWish:
-    """The task waits until all that it has sent before is stored."""
+    """A request of the task for an answer when all that it sent is stored."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Flushed:
-    """The worker's answer to a wish, or, without a number, to every wish there will be; picklable."""
+    """The worker's answer to a wish, or without a number to every future wish; picklable."""
 
     number: int | None
     problem: str | None = None
@@ -78,9 +78,9 @@ Sent: TypeAlias = SentLine | SentText | FlushWish
 
 
 class LineSender:
-    """The end in the process of a job. Any thread may use it.
+    """The end in the process of a job; any thread may use it.
 
-    `key` is what the worker knows the lines by: what a program prints by chance, or passes on, is never taken for one.
+    The worker recognises lines by `key`, so nothing that a program prints or forwards is mistaken for one.
     """
 
     def __init__(self, streams: Iterable[TextIO], key: str) -> None:
@@ -95,9 +95,9 @@ class LineSender:
         self._broken: Flushed | None = None
 
     def send(self, line: JobLog, message: str) -> bool:
-        """Send a line, which has the message whole or cut; whether the worker stores it.
+        """Send a line, whose message may be cut; return whether the worker stores it.
 
-        It does not store those of a forked process, which could not hear its answers; their text alone is sent.
+        A forked process could not receive the answers, so it sends only the text.
         """
         for stream in self._streams:
             with contextlib.suppress(ValueError):  # the task has closed it
@@ -115,7 +115,7 @@ class LineSender:
         return is_stored_there
 
     def flush(self) -> None:
-        """Return when the worker has stored all that was sent, or raise; it keeps what it could not store."""
+        """Wait until the worker has stored all that was sent, or raise; the worker keeps what it could not store."""
         sent = self._sent
         if os.getpid() != self._process_id or self._stored >= sent:
             return
@@ -133,7 +133,7 @@ class LineSender:
             self._stored = max(self._stored, sent)
 
     def hear(self, answer: Flushed) -> None:
-        """Take an answer of the worker."""
+        """Receive an answer from the worker."""
         if answer.number is None:
             self._broken = answer
         for number, answers in list(self._wishes.items()):
@@ -174,7 +174,7 @@ class LineSender:
 
 
 class LineReceiver:
-    """The worker's end: makes lines of what comes among the output of a job."""
+    """The worker's end: restores the lines sent among the output of a job."""
 
     def __init__(self, job_id: str, key: str) -> None:
         self._job_id = job_id
@@ -182,11 +182,11 @@ class LineReceiver:
         self._unfinished: dict[str, list[str]] = {}
 
     def is_sent(self, marked: str) -> bool:
-        """Whether a marked line comes from the sender, and not from a program that uses the same mark."""
+        """Whether a marked line comes from the sender, not from a program that uses the same mark."""
         return marked.startswith(self._key)
 
     def take(self, marked: str) -> Sent | None:
-        """What a marked line says; None while there is more to come, and for what no sender says."""
+        """Return what a marked line contains; None if it is unfinished or malformed."""
         kind, said = marked[len(self._key) : len(self._key) + 1], marked[len(self._key) + 1 :]
         try:
             if kind == _FLUSH:
@@ -227,18 +227,18 @@ LINES_PER_SECOND = 100.0
 _BYTES_OF_A_LINE = 1 << 10
 """A longer line counts for several."""
 _LAST_LINES = 20
-"""How many of the last lines are stored at the end in any case, and, once a second, before a line that is logged."""
+"""How many last lines are always stored at the end, and once a second before a logged line."""
 Stream = Literal["stdout", "stderr"]
 
 
 class OutputCapture:
-    """Takes the output of one run of a job, as bytes in pieces of any size.
+    """Captures the output of one run of a job, as bytes in pieces of any size.
 
-    Lines become JobLog items within a budget, and one item says how many were left out; of a progress bar the last
-    state of each flush counts. What the job's context sends among the output is stored in any case, in its place; the
-    sender is made with `key`, and `on_flushed` gets the answers that it waits for. The full text has everything, up
-    to its documented size. Memory is bounded: `feed` waits when the store is slower than the job. Close it before
-    the job is finished, so that who follows the log sees all of it.
+    Lines become JobLog items within a budget, and one item says how many were skipped; of a progress bar the last state
+    before each flush counts. What the job's context sends among the output is always stored, in order; its sender has
+    `key`, and `on_flushed` gets the answers for it. The full text has everything, up to its documented size. Memory is
+    bounded: `feed` waits while the store is slower than the job. Close it before the job is finished, so that those who
+    follow the log see all of it.
     """
 
     def __init__(
@@ -272,7 +272,7 @@ class OutputCapture:
         self._record: JobLogText | None = None
         self._is_closed = False
         self._flusher = Flusher(self._flush, flush_seconds, f"output of job {self._job_id}")
-        # Apart from the lines, which must not wait for object storage that does not answer.
+        # In a thread of its own: lines must not wait for object storage.
         self._uploader = Flusher(self._text.upload, flush_seconds, f"full text of job {self._job_id}")
 
     def __enter__(self) -> Self:
@@ -300,7 +300,7 @@ class OutputCapture:
             self._flusher.wake()
 
     def fail(self, message: str) -> None:
-        """Tell why the task failed, behind all that it has printed."""
+        """Log why the task failed, after all that it printed."""
         headline, trace = headline_and_trace(message)
         line = self._line(headline, "ERROR", exception=trace)
         with self._lock:
@@ -310,9 +310,9 @@ class OutputCapture:
             self._buffer.add(line)
 
     def close(self) -> JobLogText | None:
-        """Store what is left and finish the full text; gives its record, None where there was no output.
+        """Store what is left and finish the full text; return its record, or None without output.
 
-        If it raises, what was not stored is kept: close it again.
+        If it raises, it keeps what was not stored for another close.
         """
         if self._is_closed:
             return self._record
@@ -328,7 +328,7 @@ class OutputCapture:
         return self._record
 
     def give_up(self) -> None:
-        """Let go of what could not be stored."""
+        """Discard what could not be stored."""
         self._text.close()
         self._is_closed = True
 
@@ -342,13 +342,13 @@ class OutputCapture:
             wishes, self._wishes = self._wishes, []
         try:
             self._buffer.flush()
-        except Exception as error:  # whatever it is, the task must not wait for ever
+        except Exception as error:  # the task must not wait forever
             self._answer(wishes, error)
             raise
         self._answer(wishes)
 
     def _answer(self, wishes: list[FlushWish], error: Exception | None = None) -> None:
-        problem = None if error is None else f"job {self._job_id}: what it has logged could not be stored: {error}"
+        problem = None if error is None else f"could not store the log of job {self._job_id}: {error}"
         may_pass = isinstance(error, JobtableError) and is_passing(error)
         for wish in wishes:
             if self.on_flushed is not None:
@@ -385,7 +385,7 @@ class OutputCapture:
         self._new_text.clear()
 
     def _take(self, line: Line, stream: Stream) -> bool:
-        """Tell a line; False where there is no budget left for it."""
+        """Store a line; return False if no budget is left."""
         if line.is_overwritten:
             if line.text:
                 self._bars[stream] = line
@@ -408,7 +408,7 @@ class OutputCapture:
         self._left_out = 0
 
     def _tell_end(self) -> None:
-        """Take what no line feed ended, and tell the last lines even if the budget is spent: often they say why."""
+        """Store the unfinished and the last lines even beyond the budget: often they say why a job failed."""
         for stream, splitter in self._splitters.items():
             if (line := splitter.end()) is not None:
                 self._take(line, stream)
@@ -435,7 +435,7 @@ class OutputCapture:
 def _kept_seconds(lease: Lease) -> float | None:
     try:
         return ReportRules.of(lease.job).logs_ttl_seconds
-    except ValueRefusedError:  # the job fails of it, and what it says then is to be kept
+    except ValueRefusedError:  # this fails the job; keep what it says then
         return None
 
 
@@ -450,7 +450,7 @@ class Budget:
         self._last = clock.monotonic()
 
     def take(self, lines: int = 1) -> bool:
-        """Whether one more line may be stored now; a long one counts for several."""
+        """Return whether one more line may be stored now; a long one counts for several."""
         now = self._clock.monotonic()
         self._left = min(self._most, self._left + (now - self._last) * self._per_second)
         self._last = now

@@ -1,4 +1,4 @@
-"""What is recorded of a run beside its status, and by which rules."""
+"""What is recorded of a run besides its status, and by which rules."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReportRules:
     logs_ttl_seconds: float | None = None
     """How long log lines are kept."""
     keep_checkpoints: int | None = None
-    """How many of the last checkpoints are kept, beside the best."""
+    """How many of the last checkpoints are kept, besides the best."""
 
     def copies(self, metric: JobMetric, now_seconds: float) -> list[JobMetric]:
         """Return the copy of a reported value that the roll-up rule asks for, if it does."""
@@ -94,7 +94,7 @@ def _read_form(system: System, path: str, member: object) -> RollUp | None:
 
 
 def find_roll_up(job: Job) -> RollUp | None:
-    """Return the rule of a job; None if it has none, or a malformed one, with which its run fails."""
+    """Return the rule of a job, or None; a malformed one fails the run when its context is made."""
     with suppress(ValueRefusedError):
         return roll_up_of(job)
     return None
@@ -124,15 +124,15 @@ def expiry_of(seconds: float | None, now_seconds: float) -> int | None:
 
 
 def number(name: str, value: SupportsFloat) -> float:
-    """The value of a metric, or ValueRefusedError for what is no number. Numbers of numpy and torch are numbers."""
+    """Return the value of a metric as a float, also from numpy and torch, or raise ValueRefusedError."""
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise ValueRefusedError(f"the metric {name} is {value!r:.100}, which is no number") from error
+        raise ValueRefusedError(f"metric {name} must be a number, not {value!r:.100}") from error
 
 
 def stored_number(value: float) -> float | None:
-    """The number that stands for a value in the table; None for what no number there can stand for.
+    """Return a value as the table can hold it, or None.
 
     DynamoDB has no NaN, no infinity, and nothing from 1e126 on; what is nearer to zero than 1e-130 becomes zero.
     """
@@ -142,18 +142,18 @@ def stored_number(value: float) -> float | None:
 
 
 def whole_number(name: str, value: SupportsIndex | None) -> int | None:
-    """A step or an epoch, or ValueRefusedError for what is no whole number."""
+    """Return a step or an epoch as an integer, or raise ValueRefusedError."""
     try:
         whole = None if value is None else index(value)
     except TypeError as error:
-        raise ValueRefusedError(f"the {name} is {value!r:.100}, which is no whole number") from error
+        raise ValueRefusedError(f"the {name} must be a whole number, not {value!r:.100}") from error
     if whole is not None and abs(whole) >= _LARGEST_STEP:
         raise ValueRefusedError(f"the {name} is {str(whole)[:50]}..., and an item holds at most 38 digits")
     return whole
 
 
 def refuse_unstorable(metric: JobMetric) -> None:
-    """Raise ValueRefusedError now, where the task can see it, for what the store would refuse later.
+    """Raise ValueRefusedError now, in the task, for a metric that the store would reject later.
 
     Only the name and the unit of a metric can be such; its numbers are storable already.
     """
@@ -166,18 +166,20 @@ def _seconds(job: Job, config: dict[str, Any], name: str) -> float | None:
         return None
     if isinstance(given, int | float) and not isinstance(given, bool) and given > 0:
         return float(given)
-    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config is {given!r}; it is a number of seconds over 0")
+    raise ValueRefusedError(
+        f"job {job.job_id}: {name} in job_config must be a positive number of seconds, not {given!r}"
+    )
 
 
 def _count(job: Job, config: dict[str, Any], name: str) -> int | None:
     given = config.get(name)
     if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
         return given
-    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config is {given!r}; it is a whole number over 0")
+    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config must be a positive whole number, not {given!r}")
 
 
 class Recording:
-    """Where the runs of jobs record what they tell and keep: the store and the object store themselves."""
+    """Where runs record their reports and files: here, directly in the store and object storage."""
 
     def __init__(self, store: Store, objects: ObjectStore, clock: Clock) -> None:
         self._store = store
@@ -185,15 +187,15 @@ class Recording:
         self._clock = clock
 
     def insist(self, call: Callable[[], T], what: str) -> T:
-        """Do what a task must wait for, although the store or object storage may be away for a while."""
+        """Retry a call for which the task must wait while a store or object storage is away."""
         return insist(call, what, self._clock)
 
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
-        """What collects the lines and metrics that a run tells of a job: its own, or the one of its roll-up rule."""
+        """Return the buffer of a run's lines and metrics for its own job, or for that of its roll-up rule."""
         return RecordBuffer(self._store, job_id, most_seconds=most_seconds)
 
     def log_text(self, lease: Lease, spool: TextSpool | None = None) -> LogText:
-        """What takes the full output of a run."""
+        """Return the writer of a run's full output."""
         return LogText(self.run_text(lease), self._clock, spool)
 
     def run_text(self, lease: Lease) -> RunText:

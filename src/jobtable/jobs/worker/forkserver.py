@@ -1,7 +1,7 @@
-"""A process that forks others: its children start in milliseconds, with everything imported that they need.
+"""A process that forks others: its children start in milliseconds, with all imports done.
 
-It has one thread and opens no store, so a fork finds nothing that it could break. When the worker that started it
-is gone, it ends its children and itself.
+It has one thread and opens no store, so forking is safe. When the worker that started it is gone, it ends its children
+and itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import NoReturn
 from jobtable.errors import TaskError, kind_and_text
 
 PIPE_BYTES = 1 << 18
-"""What a process may have printed before its worker reads it; most systems begin with a quarter of it."""
+"""How much a process may print before its worker reads it; the usual default is a quarter of it."""
 _MESSAGE = struct.Struct("!cii")
 _FORK, _KILL = b"f", b"k"
 _STATUS = struct.Struct("!iq")
@@ -40,12 +40,12 @@ _START = (
 
 
 class ServerLostError(Exception):
-    """The fork server is gone, and what became of its children is not known; or it could not start one."""
+    """The fork server has died, and the fate of its children is unknown; or it could not fork."""
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child ended: `code` as os.waitstatus_to_exitcode gives it, and the most memory that it used."""
+    """How a child ended: `code` from os.waitstatus_to_exitcode, and the peak of its memory."""
 
     code: int
     most_memory_bytes: int
@@ -53,29 +53,29 @@ class Exit:
 
 @dataclass(frozen=True)
 class Child:
-    """A process that was forked: a connection to it, what it prints, and how it ends."""
+    """A forked process: a connection to it, its output, and its end."""
 
     pid: int
     control: Connection
     output: int
     """The file descriptor from which its standard output and error are read."""
     status: int
-    """The file descriptor that becomes readable when it has ended."""
+    """The file descriptor that becomes readable when it ends."""
 
     def read_exit(self) -> Exit:
-        """How it ended; waits for it. ServerLostError if that cannot be known any more."""
+        """Wait for its end; ServerLostError if that can no longer be known."""
         said = _read_exactly(self.status, _STATUS.size)
         code, memory = _STATUS.unpack(said)
         return Exit(code, memory)
 
     def close(self) -> None:
-        """Let go of it; a child that still runs ends when it sees its connection closed."""
+        """Close its descriptors; a running child ends when its connection closes."""
         self.control.close()
         _close(self.output, self.status)
 
 
 class ForkServer:
-    """The worker's end: starts the process, and asks it to fork and to kill. Any thread may use it."""
+    """The worker's end: starts the process, and makes it fork and kill. Any thread may use it."""
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
         self._lock = threading.Lock()
@@ -90,10 +90,10 @@ class ForkServer:
             problem = lines.readline().rstrip("\n")
         if problem != "ready":
             self.close()
-            raise TaskError(problem or "the process that starts jobs ended at once; its error output says why")
+            raise TaskError(problem or "the process that starts jobs exited at once; its error output says why")
 
     def fork(self) -> Child:
-        """A new process, which waits for what it is to run; ServerLostError if no server, or no room, is there."""
+        """Return a new process, which waits for its request; ServerLostError if the server is gone or cannot fork."""
         control, their_control = (end.detach() for end in socket.socketpair())
         output, their_output = os.pipe()
         _widen(output)
@@ -107,7 +107,7 @@ class ForkServer:
         return Child(pid, Connection(control), output, status)
 
     def kill(self, child: Child, signum: signal.Signals) -> None:
-        """Send a signal to a child and to all processes of its group, unless it has ended."""
+        """Send a signal to a child and its process group, unless it has ended."""
         self._send(_KILL, child.pid, signum)
 
     def is_alive(self) -> bool:
@@ -120,7 +120,7 @@ class ForkServer:
         self._process.wait()
 
     def _send(self, kind: bytes, pid: int = 0, signum: int = 0, fds: Sequence[int] = ()) -> None:
-        """Tell the server; the descriptors are its own from then on."""
+        """Send a message to the server, which takes over the descriptors."""
         message = _MESSAGE.pack(kind, pid, signum)
         with self._lock:
             try:
@@ -132,7 +132,7 @@ class ForkServer:
 
 
 def serve(fd: int, modules: Sequence[str]) -> NoReturn:
-    """The other end: import, then fork and kill as asked, until the worker is gone."""
+    """The other end: import the modules, then fork and kill on request, until the worker is gone."""
     connection = socket.socket(fileno=fd)
     for module in modules:
         try:
@@ -166,7 +166,7 @@ class _Server:
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         asked = self._connection.fileno()
-        told = select.poll()  # select() takes no file number above 1,023, and that of the worker's socket may be
+        told = select.poll()  # select() takes no descriptor above 1,023
         told.register(asked, select.POLLIN)
         told.register(self._woken, select.POLLIN)
         while True:
@@ -181,7 +181,7 @@ class _Server:
             _kill_group(pid, signal.SIGKILL)
 
     def _answer(self) -> bool:
-        """Do what the worker asks; says whether it is still there."""
+        """Serve one request; return whether the worker is still there."""
         try:
             message, fds, _, _ = socket.recv_fds(self._connection, _MESSAGE.size, 3)
         except ConnectionResetError:  # it died before it had read that this is ready
@@ -198,7 +198,7 @@ class _Server:
     def _fork(self, control: int, output: int, status: int) -> None:
         try:
             pid = os.fork()
-        except OSError as error:  # the system has no room for more processes now; those that run must go on
+        except OSError as error:  # no more processes now; the running ones must go on
             _write_if_read(status, struct.pack("!i", -(error.errno or errno.EAGAIN)))
             _close(control, output, status)
             return
@@ -232,7 +232,7 @@ class _Server:
         for pid in list(self._children):
             ended, status, usage = os.wait4(pid, os.WNOHANG)
             if ended:
-                # Nobody waits for processes that the child has started and left behind.
+                # Nobody waits for processes that the child left behind.
                 _kill_group(pid, signal.SIGKILL)
                 fd = self._children.pop(pid)
                 _write_if_read(fd, _STATUS.pack(os.waitstatus_to_exitcode(status), usage.ru_maxrss * _MAXRSS_BYTES))
@@ -240,7 +240,7 @@ class _Server:
 
 
 def _widen(pipe: int) -> None:
-    """Let a pipe hold more, where the system can: who writes much waits less often for its reader."""
+    """Let a pipe hold more, if the system can, so that its writer waits less often."""
     with contextlib.suppress(AttributeError, OSError):
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
@@ -261,7 +261,7 @@ def _close(*fds: int) -> None:
 
 
 def _read_pid(fd: int) -> int:
-    """The process that was started; ServerLostError, which says why, if none was."""
+    """Return the id of the new process, or raise ServerLostError with the reason."""
     (pid,) = struct.unpack("!i", _read_exactly(fd, 4))
     if pid < 0:
         raise ServerLostError(f"a process could not be started ({os.strerror(-pid)})")

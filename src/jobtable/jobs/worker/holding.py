@@ -1,4 +1,4 @@
-"""The jobs that a worker holds: their leases are kept alive, and how their runs ended is written."""
+"""The jobs that a worker holds: keeps their leases alive, and writes how their runs ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jobtable.store.retries import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, i
 _LOG = logging.getLogger("jobtable.worker")
 _LOOK_SECONDS = 1.0
 _SAME_WORDS_SECONDS = 60.0
-"""How often the same problem is told: a store may be away for hours, and is asked every second."""
+"""How often the same problem is logged: a store may be away for hours, and is asked every second."""
 MOST_AT_ONCE = 16
 """How many leases are renewed at once."""
 
@@ -35,21 +35,21 @@ class Held:
         self.lease = lease
         self.is_lost = False
         self.until = until
-        """On the worker's monotonic clock; from then on another worker may have the job."""
+        """On the worker's monotonic clock; after it another worker may have the job."""
         self.on_wish = on_wish
         self.wish: Wish | None = None
-        """What someone has asked the job to do, as far as the worker has heard of it."""
+        """What someone asked of the job, as far as the worker knows."""
 
     def lose(self) -> None:
-        """Give the lease up: nothing may be written in its name."""
+        """Give up the lease: nothing more may be written with it."""
         self.is_lost = True
 
 
 class Heartbeats:
-    """All leases of a worker, kept alive by one thread, which lets others renew them where they are many.
+    """Keeps all leases of a worker alive, in one thread with helpers for many leases.
 
-    A lease that could not be renewed for its whole time counts as lost, whatever the reason: others may believe that
-    this worker is dead. The time is measured from before the request that renewed it.
+    A lease that could not be renewed in its time counts as lost, whatever the reason: others may take this worker for
+    dead. The time is measured from before the request that renewed it.
     """
 
     def __init__(
@@ -73,28 +73,28 @@ class Heartbeats:
         self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """End; leases that are still held die after their time."""
+        """Stop; leases that are still held expire."""
         self._is_over.set()
         self._thread.join()
 
     def hold(self, lease: Lease, claimed_at: float, on_wish: Callable[[Wish], None] | None = None) -> Held:
-        """Keep a lease alive from now on; `on_wish` is called when someone asks its job to end."""
+        """Keep a lease alive; call `on_wish` when someone asks its job to end."""
         held = Held(lease, claimed_at + self._lease_seconds, on_wish)
         with self._lock:
             self._held[lease.job.job_id, lease.epoch] = held
         return held
 
     def drop(self, held: Held) -> None:
-        """Do not keep a lease alive any more."""
+        """Stop keeping a lease alive."""
         with self._lock:
             self._held.pop((held.lease.job.job_id, held.lease.epoch), None)
 
     def is_held(self, held: Held) -> bool:
-        """Whether the job is certainly no one else's."""
+        """Whether no other worker can have the job."""
         return not held.is_lost and self._clock.monotonic() < held.until
 
     # --- the thread -------------------------------------------------------------------------------------------------
@@ -107,10 +107,10 @@ class Heartbeats:
                 now = self._clock.monotonic()
                 if now >= next_beat:
                     self.beat()
-                    next_beat = now + self._interval  # what could not be renewed is tried again at the next look
+                    next_beat = now + self._interval  # retry at the next look
                 else:
                     self.look()
-            except Exception as error:  # without heartbeats the leases end, and with them the jobs
+            except Exception as error:  # without heartbeats the leases expire
                 if not (isinstance(error, JobtableError) and is_passing(error)):
                     self._on_failure(error)
                 self._tell(str(error))
@@ -122,7 +122,7 @@ class Heartbeats:
             _LOG.warning("could not renew the leases of this worker; will retry: %s", problem)
 
     def beat(self) -> None:
-        """Renew every lease that was not renewed just now; if some cannot be, raise after the others were."""
+        """Renew every lease that was not just renewed; if some fail, raise after the others are renewed."""
         due = [held for held in self._all() if self._is_due(held)]
         if len(due) > 1:
             # Over a network each takes some milliseconds, and a worker may have thousands.
@@ -140,7 +140,7 @@ class Heartbeats:
         return not held.is_lost and left <= self._lease_seconds - self._interval / 2
 
     def _renew(self, held: Held) -> JobtableError | None:
-        """Renew one lease, or learn that it is lost; gives why neither was possible."""
+        """Renew one lease, or note its loss; return the problem if neither was possible."""
         now = self._clock.monotonic()
         try:
             held.lease = self._jobs.heartbeat(held.lease)
@@ -154,7 +154,7 @@ class Heartbeats:
         return None
 
     def look(self) -> None:
-        """Learn whether someone asks a job to end: one read of all of them, between heartbeats."""
+        """Find out whether someone asked a job to end: one read for all of them, between heartbeats."""
         listening = [held for held in self._all() if held.on_wish is not None]
         jobs = self._jobs.look_at([held.lease for held in listening])
         for held, job in zip(listening, jobs, strict=True):
@@ -186,15 +186,15 @@ class WorkerReport:
 
     completed: int = 0
     failed: int = 0
-    """Runs that failed, those included that are tried again."""
+    """Runs that failed, including those to retry."""
     stopped: int = 0
     cancelled: int = 0
     released: int = 0
-    """Runs that the worker gave back unfinished."""
+    """Runs that the worker released unfinished."""
     lost: int = 0
-    """Runs whose lease was lost; nothing was written of them."""
+    """Runs whose lease was lost; nothing was written for them."""
     recovered: int = 0
-    """Jobs that were taken from workers that had died."""
+    """Jobs recovered from dead workers."""
 
     @property
     def runs(self) -> int:
@@ -203,7 +203,7 @@ class WorkerReport:
 
 
 class Conclusions:
-    """Writes how runs ended, again and again while the store cannot be used, for as long as their leases hold."""
+    """Writes how runs ended; retries while the store is away, for as long as their leases hold."""
 
     def __init__(self, jobs: WorkVerbs, heartbeats: Heartbeats) -> None:
         self._jobs = jobs
@@ -222,18 +222,18 @@ class Conclusions:
             self._counts[what] += number
 
     def finish(self, held: Held, outcome: Outcome) -> None:
-        """End a run; what cannot be stored as its result fails it."""
+        """End a run; a result that cannot be stored fails it."""
         try:
             self._write(held, lambda: self._jobs.finish(held.lease, outcome))
         except (ValueRefusedError, RequestRefused) as error:
-            if outcome.kind == "failed":  # its item, which another program has made, has no room for that
+            if outcome.kind == "failed":  # its item, made by another program, has no room for the message
                 self.lose(held, str(error))
             else:
-                self.finish(held, Outcome.failed(f"its result cannot be stored: {error}", retryable=False))
+                self.finish(held, Outcome.failed(f"could not store its result: {error}", retryable=False))
         except LeaseLostError as error:
             self._end_lost(held, outcome, str(error))
         except NotFoundError:
-            self._end(held, outcome)  # it was deleted as soon as it had ended
+            self._end(held, outcome)  # it was deleted right after its end
         else:
             self._end(held, outcome)
 
@@ -243,7 +243,7 @@ class Conclusions:
         while ended:
             try:
                 lost = {lease.job.job_id for lease in self._jobs.finish_many([(held.lease, o) for held, o in ended])}
-            except (ValueRefusedError, RequestRefused):  # somebody's result, which spoils the others' transaction
+            except (ValueRefusedError, RequestRefused):  # one result spoils the transaction of the others
                 for held, outcome in ended:
                     self.finish(held, outcome)
                 return
@@ -263,7 +263,7 @@ class Conclusions:
                 return
 
     def release(self, held: Held, reason: str, *, is_unopened: bool = False) -> None:
-        """Give a run back unfinished, or not even begun; one to which that happens too often fails."""
+        """Release a run unfinished or not started; a job to which that happens too often fails."""
         try:
             job = self._write(held, lambda: self._jobs.release(held.lease, reason, is_unopened=is_unopened))
         except LeaseLostError as error:
@@ -273,7 +273,7 @@ class Conclusions:
         self.count("failed" if job.status is Status.FAILED else "released")
 
     def lose(self, held: Held, why: str) -> None:
-        """Note that a run is not this worker's any more."""
+        """Record that a run no longer belongs to this worker."""
         self._heartbeats.drop(held)
         self.count("lost")
         _LOG.warning("gave up job %s: %s", held.lease.job.job_id, why)
@@ -283,14 +283,14 @@ class Conclusions:
         self.count(outcome.kind)
 
     def _end_lost(self, held: Held, outcome: Outcome, why: str) -> None:
-        """Tell apart whether another worker has the job, or this one ended it and never got the answer."""
+        """Find out whether another worker has the job, or this one ended it but got no answer."""
         if self._was_ended(held):
             self._end(held, outcome)
         else:
             self.lose(held, why)
 
     def _was_ended(self, held: Held) -> bool:
-        """Whether the run has certainly come to an end in the store; nothing but the report depends on it."""
+        """Whether the run has certainly ended in the store; only the report depends on it."""
         try:
             (job,) = self._jobs.look_at([held.lease])
         except JobtableError as error:
@@ -302,7 +302,7 @@ class Conclusions:
         return job.is_awaiting or job.status not in _NOT_ENDED_BY_US
 
     def _is_over(self, held: Held, outcome: Outcome) -> bool:
-        """Whether nothing is left to write of a run, after an error that leaves open whether the write happened."""
+        """Whether nothing is left to write for a run, after an error with an unknown outcome."""
         if not self._heartbeats.is_held(held):
             self.lose(held, "its end could not be stored while its lease held")
             return True
@@ -322,12 +322,12 @@ class Conclusions:
             return patiently(write, what, clock=self._jobs.clock, goes_on=partial(self._heartbeats.is_held, held))
         except JobtableError as error:
             if is_passing(error):
-                raise held.lease.lost() from error  # nobody knows any more whose job it is
+                raise held.lease.lost() from error  # its holder is unknown now
             raise
 
 
 class SlotThreads:
-    """Threads that run; `on_free` is called whenever one has ended, with what it failed of or None."""
+    """Running threads; calls `on_free` when one ends, with its failure or None."""
 
     def __init__(self, on_free: Callable[[BaseException | None], None]) -> None:
         self._on_free = on_free
@@ -338,7 +338,7 @@ class SlotThreads:
         return len(self._running)
 
     def start(self, work: Callable[[], None], name: str) -> None:
-        """Do some work in a thread of its own."""
+        """Run some work in a thread of its own."""
         thread = threading.Thread(target=self._run, args=(work,), name=name)
         with self._lock:
             self._running.add(thread)

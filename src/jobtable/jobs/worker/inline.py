@@ -1,4 +1,4 @@
-"""Running a task in this process, and the slots of a worker that does so with small, fast jobs, in batches."""
+"""Runs a task in this process; the slots of a worker that runs small, fast jobs so, in batches."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _OWN_FILES = (__file__, tasks.__file__)
 
 @dataclass(frozen=True)
 class Report:
-    """How a task ended, as far as its own process can say."""
+    """How a task ended, as far as its own process knows."""
 
     kind: Literal["returned", "raised", "terminated", "unopened"]
-    """The last one: the task did not begin, because the store could not be opened."""
+    """"unopened": the task did not start because the store could not be opened."""
     result: bytes = b"null"
-    """JSON; what the task returned."""
+    """What the task returned, as JSON."""
     message: str | None = None
     is_retryable: bool = True
     knew_of_stop: bool = False
-    """Whether the task has learned from should_stop() that it is to end."""
+    """Whether should_stop() has told the task to end."""
     has_stopped: bool = False
-    """Whether the task has ended early of its own accord, by StopTask."""
+    """Whether the task ended itself early, by StopTask."""
 
     def outcome(self) -> Outcome:
-        """What it means where nobody has interfered."""
+        """Return the outcome of a run without interference."""
         if self.has_stopped:
             return Outcome.stopped(self.message, from_json(self.result))
         if self.kind == "returned":
@@ -58,13 +58,13 @@ class Report:
         return Outcome.failed(self.message or "it was terminated", retryable=self.is_retryable)
 
     def without_last_lines(self, error: JobtableError) -> Report:
-        """The same, which also says why what the task told last is missing: how it ended counts all the same."""
-        told = f"what it logged last could not be stored: {error}"
+        """Return the same report, which also says why the last lines are missing."""
+        told = f"could not store its last log lines: {error}"
         return replace(self, message="\n\n".join(filter(None, [self.message, told])))
 
 
 class StopFlag:
-    """Whether the task is asked to end, and whether it has looked."""
+    """Whether the task was asked to end, and whether it noticed."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -75,18 +75,18 @@ class StopFlag:
         self._asked.set()
 
     def should_stop(self) -> bool:
-        """What the task's context says."""
+        """Return whether the task was asked to end, and note that it knows."""
         if self._asked.is_set():
             self.was_seen = True
         return self.was_seen
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived: unwinds the task, past whatever catches Exception."""
+    """SIGTERM arrived: unwinds the task, past handlers of Exception."""
 
 
 def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobContext]) -> Report:
-    """Run a job's task and say how it ended; nothing that it raises gets out. The context is made if it is wanted."""
+    """Run a job's task and return how it ended, whatever it raises; make the context only if the task takes it."""
     try:
         task = _task_of(definition)
         result = task.call(context() if task.takes_context else None, definition.params)
@@ -118,7 +118,7 @@ def _returned(result: object, stop: StopFlag) -> Report:
     try:
         text = to_json(result, fallback=_plain)
     except (PydanticSerializationError, TypeError, ValueError) as error:
-        problem = f"its result cannot be stored: {error}; a task returns what JSON can say"
+        problem = f"could not store its result: {error}; a task must return JSON values"
         return Report("raised", message=problem, is_retryable=False)
     if len(text) > MOST_RESULT_BYTES:
         problem = (
@@ -130,14 +130,14 @@ def _returned(result: object, stop: StopFlag) -> Report:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and scalars of numpy, and of what behaves like it, as lists and numbers."""
+    """Convert arrays and scalars of numpy and the like into lists and numbers."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
 def describe(error: BaseException) -> str:
-    """The type, the message and the traceback of an error, bounded, without frames of the runner itself."""
+    """Return the type, message and traceback of an error, bounded, without the frames of this package."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename in _OWN_FILES:
         trace = trace.tb_next
@@ -149,7 +149,7 @@ def describe(error: BaseException) -> str:
 
 
 def _shortened(text: str, most: int) -> str:
-    """The text, or its beginning and, longer, its end, where a traceback says what happened."""
+    """Shorten a text to its start and, mostly, its end, where a traceback says what happened."""
     if len(text) <= most:
         return text
     head = most // 3
@@ -157,10 +157,10 @@ def _shortened(text: str, most: int) -> str:
 
 
 class InlineSlots:
-    """Runs batches of jobs, each batch in a thread; `on_free` is called whenever one has ended.
+    """Runs batches of jobs, each batch in a thread; calls `on_free` when a thread ends.
 
-    In the worker's process run only tasks that are marked `inline`, without limits of time or memory, because no one
-    could enforce them there. Other jobs of a batch run in processes, one after the other.
+    Only tasks marked `inline`, without limits of time or memory, run in the worker's process, which could not enforce
+    them. Other jobs of a batch run in processes, one after the other.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class InlineSlots:
         return not self._threads
 
     def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
-        """Run claimed jobs, one after the other in one thread."""
+        """Run claimed jobs one after the other in one thread."""
         batch = []
         for lease in leases:
             stop = StopFlag()
@@ -200,7 +200,7 @@ class InlineSlots:
         self._threads.start(partial(self._run, batch), "batch of jobs")
 
     def drain(self, grace_seconds: float) -> None:
-        """What runs here comes to its end, and what has not begun is given back; jobs in processes are told to end."""
+        """Let inline jobs finish, release those that have not started, and tell jobs in processes to end."""
         with self._lock:
             processes = self._processes
         if processes is not None:
@@ -217,9 +217,9 @@ class InlineSlots:
         for held, stop in batch:
             definition = held.lease.job.definition
             if self._is_draining():
-                self._conclusions.release(held, "its worker stopped before it had begun")
+                self._conclusions.release(held, "its worker stopped before it started")
             elif not self._heartbeats.is_held(held):
-                self._conclusions.lose(held, "its lease could not be renewed before it began")
+                self._conclusions.lose(held, "its lease could not be renewed before it started")
             elif held.wish is not None:
                 ended.append((held, _not_begun(held.wish)))
             elif _may_run_here(definition):
@@ -262,8 +262,8 @@ def _ask(stop: StopFlag, wish: Wish) -> None:
 
 
 def _not_begun(wish: Wish) -> Outcome:
-    """How a job ends that was asked to while those before it in its batch ran."""
-    told = "it was asked to end before it had begun"
+    """Return the outcome of a job that was asked to end before its turn in the batch."""
+    told = "it was asked to end before it started"
     return Outcome.cancelled(told) if wish == "cancel" else Outcome.stopped(told)
 
 
@@ -273,4 +273,4 @@ def _may_run_here(definition: Definition) -> bool:
     try:
         return tasks.resolve(definition.task or "").is_inline
     except TaskError:
-        return True  # it cannot run anywhere, and says so
+        return True  # running it reports the error

@@ -25,14 +25,14 @@ _NEEDED_BY_A_STORE = frozenset(
     {"model", "store", "embedded", "dynamodb", "objects", "jobs", "connection", "app", "settings"}
     | {"clock", "errors", "exports", "files"}
 )
-"""The engine and what stands below it, and what opens them."""
+"""The engine, the packages below it, and what opens them."""
 
 _PAUSE_SECONDS = 1.0
-"""How long a job that could not be started is held before it is given back."""
+"""How long a job that could not be started is held before its release."""
 
 
 class ProcessSlots:
-    """Runs up to `count` jobs at once; `on_free` is called whenever one of them has ended."""
+    """Runs up to `count` jobs at once; calls `on_free` when one ends."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ProcessSlots:
             self._threads.start(partial(self.run_now, held), f"job {lease.job.job_id}")
 
     def drain(self, grace_seconds: float) -> None:
-        """Tell all jobs to end; what has not ended in time is given back."""
+        """Tell all jobs to end, and release those that do not in time."""
         with self._lock:
             self._drain_seconds = grace_seconds
             processes = list(self._processes)
@@ -84,7 +84,7 @@ class ProcessSlots:
         self._server.close()
 
     def run_now(self, held: Held) -> None:
-        """Run one job in a process and see it to its end, in this thread."""
+        """Run one job in a process and wait for its end, in this thread."""
         problems: list[Exception] = []
         with contextlib.ExitStack() as cleanup:
             capture = OutputCapture(self._jobs, held.lease)
@@ -93,7 +93,7 @@ class ProcessSlots:
                 process = self._start_process(held, capture)
             except ServerLostError as error:
                 self._replace_server()
-                self._jobs.clock.sleep(_PAUSE_SECONDS)  # lest the job is claimed again and again meanwhile
+                self._jobs.clock.sleep(_PAUSE_SECONDS)  # so that the job is not claimed over and over
                 self._conclusions.release(held, f"{error}; it was not started")
                 return
             outcome = self._wait(process)
@@ -102,12 +102,12 @@ class ProcessSlots:
             if process.output_problem is not None:
                 problems.append(process.output_problem)
         if problems and outcome is not None:
-            outcome = outcome.without(f"its output could not be stored to the end: {problems[0]}")
+            outcome = outcome.without(f"could not store all of its output: {problems[0]}")
         if process.is_lost:
-            # As if the whole worker were lost: whoever recovers the job counts that, so it cannot go on for ever.
-            self._conclusions.lose(held, "its lease, or the process that had started it, was lost")
+            # As if the whole worker were lost: the recovery counts that, so it cannot repeat forever.
+            self._conclusions.lose(held, "its lease, or the process that started it, was lost")
         elif outcome is None:
-            reason = process.unopened or "its worker stopped before it had ended"
+            reason = process.unopened or "its worker stopped before it ended"
             self._conclusions.release(held, reason, is_unopened=process.unopened is not None)
         else:
             self._conclusions.finish(held, outcome)
@@ -139,14 +139,14 @@ class ProcessSlots:
                 self._processes.discard(process)
 
     def _tell_failure(self, message: str, capture: OutputCapture, problems: list[Exception]) -> None:
-        """Log what the task has raised. The worker does it: what the task has printed before is on its way to here."""
+        """Log what the task raised, here in the worker, after what it printed."""
         try:
             capture.fail(message)
         except (JobtableError, OSError) as error:
             problems.append(error)
 
     def _close_capture(self, capture: OutputCapture, held: Held, problems: list[Exception]) -> None:
-        """Store what is left of the output; a worker that stops has no patience, lest it is killed meanwhile."""
+        """Store the rest of the output; a stopping worker does not wait, because it may be killed."""
 
         def goes_on() -> bool:
             return self._drain_seconds is None and self._heartbeats.is_held(held)
@@ -161,7 +161,7 @@ class ProcessSlots:
             _LOG.warning("could not %s: %s", what, problem)
 
     def _replace_server(self) -> None:
-        """Start a new server in place of one that is gone, unless another thread has."""
+        """Replace a dead server, unless another thread did."""
         with self._lock:
             if not self._server.is_alive():
                 _LOG.warning("the process that starts jobs has died; starting another one")
@@ -170,7 +170,7 @@ class ProcessSlots:
 
 
 def _check_picklable(open_jobs: Callable[[], WorkVerbs]) -> None:
-    """Refuse what the process of a job could not import, before any job fails of it."""
+    """Reject what the process of a job could not import, before any job fails."""
     try:
         text = pickle.dumps(open_jobs)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -184,9 +184,9 @@ def _check_picklable(open_jobs: Callable[[], WorkVerbs]) -> None:
 
 
 def own_modules(open_jobs: Callable[[], WorkVerbs]) -> list[str]:
-    """What this process has loaded to use its store, which each job will need too.
+    """Return the modules that this process loaded to use its store, which each job needs as well.
 
-    A program may have loaded much else, such as the server with all its pages: no job waits for that.
+    Others, such as the server with all its pages, would only delay the jobs.
     """
     opener = open_jobs.func if isinstance(open_jobs, partial) else open_jobs
     return [

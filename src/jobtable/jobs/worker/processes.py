@@ -1,4 +1,4 @@
-"""One run of one job in a process of its own, watched from its start to its end."""
+"""One run of one job in a process of its own, watched from start to end."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from jobtable.jobs.worker.runner import Request
 _PROC = Path("/proc")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _GROUP, _RESIDENT_PAGES = 2, 21
-"""Places in /proc/PID/stat behind the name of the process."""
+"""Positions in /proc/PID/stat, after the name of the process."""
 
 
 def group_memory_bytes(group: int) -> int:
-    """The resident memory of all processes of a group; 0 where there is no /proc."""
+    """Return the resident memory of a process group; 0 without /proc."""
     if not _PROC.is_dir():
         return 0
     return sum(_memory_in(group, entry) for entry in os.scandir(_PROC) if entry.name.isdigit())
@@ -52,7 +52,7 @@ Why = Literal["cancel", "stop", "drain", "timeout", "memory", "lost"]
 
 @dataclass(frozen=True)
 class _Ending:
-    """Why a run is brought to an end, and when which signal follows."""
+    """Why a run is being ended, and when which signal follows."""
 
     why: Why
     terminate_at: float
@@ -61,7 +61,7 @@ class _Ending:
 
 
 class JobProcess:
-    """Runs a job's task in a forked process, within its limits, and says how that ended.
+    """Runs a job's task in a forked process, within its limits.
 
     `feed` gets all that the process prints. While `is_held` is false the job may be another worker's: the process is
     killed. `end` may be called from any thread.
@@ -97,17 +97,17 @@ class JobProcess:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its lease is not held any more, or how it ended cannot be known: then nothing is written of it."""
+        """Whether its lease is lost, or its end unknown: then nothing is written for it."""
         return self._is_server_lost or (self._ending is not None and self._ending.why == "lost")
 
     @property
     def raised(self) -> str | None:
-        """What the task has raised, if it has, however the run is taken to have ended."""
+        """What the task raised, if anything, whatever the outcome of the run."""
         return self._report.message if self._report is not None and self._report.kind == "raised" else None
 
     @property
     def unopened(self) -> str | None:
-        """Why the task did not begin, if the store could not be opened for it."""
+        """Why the task did not start, if its store could not be opened."""
         return self._report.message if self._report is not None and self._report.kind == "unopened" else None
 
     def end(self, why: Why, *, grace_seconds: float | None = None, detail: str = "") -> None:
@@ -126,11 +126,11 @@ class JobProcess:
         self._send("stop")
 
     def answer(self, flushed: Flushed) -> None:
-        """Tell the task what it waits for: whether what it has logged is stored."""
+        """Answer the task, which waits until its log is stored."""
         self._send(flushed)
 
     def wait(self) -> Outcome | None:
-        """Watch the process until it has ended; None if the job is unfinished, and another run must take it up."""
+        """Watch the process until it ends; return None if the job is unfinished and needs another run."""
         self._drainer.start()
         try:
             while (ended := self._next_event()) is None:
@@ -145,7 +145,7 @@ class JobProcess:
     # --- while it runs ----------------------------------------------------------------------------------------------
 
     def _next_event(self) -> Exit | ServerLostError | None:
-        """How the process ended, or None after a moment in which it has not."""
+        """Return how the process ended, or None if it has not after a moment."""
         control, status = self._child.control, self._child.status
         ready = connection.wait([control, status] if self._spoke_at is None else [status], timeout=_TICK_SECONDS)
         if control in ready:
@@ -200,7 +200,7 @@ class JobProcess:
                 return  # it has ended, and how is known from its exit code
 
     def _drain(self) -> None:
-        """Read what the process prints, until nobody can print any more; it must never wait for a reader."""
+        """Read what the process prints until its output closes, so that it never waits for a reader."""
         output = self._child.output
         printed = select.poll()  # select() takes no file number above 1,023
         printed.register(output, select.POLLIN)
@@ -217,7 +217,7 @@ class JobProcess:
         if self.output_problem is None:
             try:
                 self._feed(data)
-            except Exception as error:  # the worker tells of it when the job has ended
+            except Exception as error:  # the worker reports it after the job
                 self.output_problem = error
                 self.answer(Flushed(None, f"its output cannot be stored: {error}", is_passing=False))
 
@@ -257,7 +257,7 @@ class JobProcess:
 
 
 def _unexpected(ended: Exit) -> str:
-    """Why a process ended without a word."""
+    """Why a process ended without a report."""
     memory = f"it had used up to {ended.most_memory_bytes / _MEGABYTE:,.0f} MB of memory"
     if ended.code >= 0:
         return f"its process ended with exit code {ended.code} before the task returned; {memory}"

@@ -1,4 +1,4 @@
-"""What happens in the process of one job: open the store, run the task, tell how it ended."""
+"""The process of one job: opens the store, runs the task, reports how it ended."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _HEADROOM_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Request:
-    """What the process of a job is told; picklable."""
+    """What the process of a job gets; picklable."""
 
     open_jobs: Callable[[], WorkVerbs]
     lease: Lease
     output_key: str
-    """What its worker knows the lines by that it logs."""
+    """By which its worker recognises the lines that it logs."""
 
 
 def main(control: Connection) -> int:
-    """Run the job that comes over the connection, and send its report back; gives the exit code."""
+    """Run the job that comes over the connection, send back its report, and return the exit code."""
     signal.signal(signal.SIGTERM, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
@@ -74,7 +74,7 @@ def _run(control: Connection, stop: StopFlag) -> Report:
     context = JobContext(jobs, request.lease, should_stop=stop.should_stop, sender=sender)
     with _logging_into(context):
         report = run_task(definition, stop, lambda: context)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the task has ended; what it has logged is not to be cut off
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the task has ended; store all of its log
     try:
         context.close()
         jobs.store.close()
@@ -86,7 +86,7 @@ def _run(control: Connection, stop: StopFlag) -> Report:
 
 @contextlib.contextmanager
 def _logging_into(context: JobContext) -> Iterator[None]:
-    """Let what the task logs with Python's logging, from INFO on, become lines of the job's log."""
+    """Send what the task logs with Python's logging, from INFO on, to the job's log."""
     root = logging.getLogger()
     handler = JobLogHandler(context)
     root.addHandler(handler)
@@ -99,7 +99,7 @@ def _logging_into(context: JobContext) -> Iterator[None]:
 
 
 def _listen(control: Connection, stop: StopFlag, sender: LineSender) -> None:
-    """Pass on what the worker says; when it is gone, end this process and all that it has started."""
+    """Forward what the worker says; when it is gone, kill this process group."""
     try:
         while True:
             said = control.recv()
@@ -112,13 +112,13 @@ def _listen(control: Connection, stop: StopFlag, sender: LineSender) -> None:
 
 
 def _reseed() -> None:
-    """Give each job its own chance, as a new process would have: numpy alone does not see to that after a fork."""
+    """Reseed numpy, which does not do so itself after a fork."""
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
 
 
 def _limit_memory(memory_mb: float) -> None:
-    """Refuse allocations far over the limit; what is just over it, the worker sees and ends."""
+    """Refuse allocations far beyond the limit; the worker ends a job that is just beyond it."""
     most = int(memory_mb * 1024 * 1024) + _HEADROOM_BYTES
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

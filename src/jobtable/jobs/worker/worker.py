@@ -1,4 +1,4 @@
-"""The worker: claims jobs of some queues and runs them, until it is told to stop or nothing is left."""
+"""The worker: claims and runs the jobs of some queues until it is stopped or nothing is left."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _QUIET_SECONDS = 1.0
 
 
 class Upkeep:
-    """Does what is due, whenever it is asked to."""
+    """What every worker does for all: makes due jobs ready, and recovers jobs of dead workers."""
 
     def __init__(self, jobs: WorkVerbs, queues: Sequence[str], lease_seconds: float) -> None:
         self.queues = list(queues)
-        """The most urgent first; among those of one priority, the one that was served longest ago."""
+        """The most urgent first; within a priority, the least recently served first."""
         self._priorities: dict[str, int] = {}
         self._served: dict[str, int] = dict.fromkeys(queues, 0)
         self._jobs = jobs
@@ -46,13 +46,13 @@ class Upkeep:
 
     @property
     def next_at(self) -> float:
-        """When there is something to do again, on the monotonic clock."""
+        """When something is due next, on the monotonic clock."""
         return min(self._promote_at, self._recover_at, self._sort_at)
 
     def run(self) -> list[Job]:
-        """Do what is due; gives the jobs that were taken from dead workers.
+        """Do what is due; return the jobs recovered from dead workers.
 
-        What cannot be done for one queue, again and again, holds up no other: it raises after the rest is done.
+        A queue that fails delays no other: its error is raised after the rest is done.
         """
         now = self._jobs.clock.monotonic()
         if now >= self._sort_at:
@@ -80,15 +80,15 @@ class Upkeep:
         return recovered
 
     def serve(self, queue: str) -> None:
-        """Note that jobs of a queue were claimed: those with the same priority have their turn before it."""
+        """Note that jobs of a queue were claimed: others of its priority come first now."""
         self._served[queue] = max(self._served.values()) + 1
         self._order()
 
     def is_all_done(self) -> bool:
-        """Whether the queues are empty, or what is in them waits for something that does not happen here.
+        """Whether the queues are empty, or their jobs wait for something that does not happen here.
 
-        A queue with jobs in it must have been quiet for a while, and meanwhile there was a look for groups that nobody
-        could tell of their last child's end. Then the table itself is asked: an index may not show a job yet.
+        A queue with jobs must have been quiet for a while in which groups without notice of their last child's end were
+        looked for. Then the table itself is read, because an index may not show a job yet.
         """
         there = self._jobs.queue_states(self.queues)
         if not any(queue.job_count for queue in there):
@@ -120,7 +120,7 @@ class Upkeep:
 _SHORTEST_IDLE_SECONDS = 0.01
 _LONGEST_IDLE_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
-"""How often a store is asked whether something was written; idle, a worker takes half a per cent of a core."""
+"""How often a store is asked for changes; an idle worker takes half a per cent of a core."""
 _OBJECTS_BETWEEN_COLLECTIONS = 5_000
 _SILENT_SECONDS = 1.0
 _STILL_ENDING = "stopping: still unregistering this worker; send another signal to exit without that"
@@ -138,15 +138,15 @@ class Slots(Protocol):
         ...
 
     def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
-        """Run claimed jobs; `claimed_at` is when they were asked for, on the monotonic clock."""
+        """Run claimed jobs; `claimed_at` is from before the claim, on the monotonic clock."""
         ...
 
     def drain(self, grace_seconds: float) -> None:
-        """Tell all jobs to end; what has not ended in time is given back."""
+        """Tell all jobs to end, and release those that do not in time."""
         ...
 
     def close(self) -> None:
-        """Let go of everything; nothing runs any more."""
+        """Release all resources, once nothing runs."""
         ...
 
 
@@ -157,8 +157,8 @@ class Worker:
     process, in `slots` threads and in batches. `open_jobs` opens the store in this process and in each job's own, so
     it must be picklable. `preload` names modules that are imported once, before any job starts.
 
-    A worker that gets SIGTERM or SIGINT claims nothing more, gives its jobs `drain_seconds` to end, releases what has
-    not ended, and returns; a second signal makes it do so at once. While the store cannot be used, it waits.
+    On SIGTERM or SIGINT a worker claims nothing more, gives its jobs `drain_seconds` to end, releases the others and
+    returns; a second signal makes it do so at once. While the store is away, it waits.
     """
 
     def __init__(
@@ -200,13 +200,13 @@ class Worker:
         self._failure: BaseException | None = None
 
     def drain(self, *, at_once: bool = False) -> None:
-        """Begin to stop, as SIGTERM does; from any thread."""
+        """Stop as on SIGTERM; may be called from any thread."""
         self._is_urgent = self._is_urgent or at_once
         self._is_draining = True
         self._events.put(None)
 
     def run(self) -> WorkerReport:
-        """Work until drained, or until the queues are empty; gives what was done."""
+        """Work until drained, or until the queues are empty; return what was done."""
         with ExitStack() as cleanup:
             self._jobs = cleanup.enter_context(self._open_jobs())
             registration = Registration(
@@ -287,7 +287,7 @@ class Worker:
                 idle = self._wait_for_work(mark, idle)
 
     def _keep_up(self) -> None:
-        """Do what is due for all; what cannot be done now is due again soon."""
+        """Do what is due for all; failures are retried soon."""
         try:
             self._conclusions.count("recovered", len(self._upkeep.run()))
         except JobtableError as error:
@@ -296,7 +296,7 @@ class Worker:
             _LOG.warning("could not promote due jobs or recover lost ones; will retry: %s", error)
 
     def _claim(self) -> int:
-        """Start as many jobs as there is room for; gives their number."""
+        """Start as many jobs as there is room for; return their number."""
         claimed = 0
         for queue in list(self._upkeep.queues):
             room = self._slots.room()
@@ -317,10 +317,10 @@ class Worker:
         return claimed
 
     def _wait_for_work(self, mark: object | None, idle: float) -> float:
-        """Wait before the next try to claim; gives how long to wait at least before the one after that.
+        """Wait before the next claim; return the minimum wait before the one after that.
 
-        A store that can tell that nothing was written is asked that all the time, so new work is begun at once. Where
-        it cannot, or others write all the time, tries become rarer.
+        A store that reports changes is asked continuously, so new work starts at once. If it cannot, or others keep
+        writing, claims become rarer.
         """
         until = self._jobs.clock.monotonic() + _LONGEST_IDLE_SECONDS
         is_told = self._wait(idle)
@@ -331,14 +331,14 @@ class Worker:
         return _SHORTEST_IDLE_SECONDS
 
     def _is_unchanged(self, mark: object | None) -> bool:
-        """Whether the store is certainly as it was."""
+        """Whether the store is certainly unchanged."""
         try:
             return mark is not None and self._jobs.store.change_mark() == mark
         except JobtableError:
-            return False  # the next try to claim tells what is wrong
+            return False  # the next claim raises it
 
     def _wait(self, seconds: float) -> bool:
-        """Wait until a slot is free or something has failed; False if the time is over before."""
+        """Wait for a free slot or a failure; return False after a timeout."""
         try:
             failure = self._events.get(timeout=seconds)
         except Empty:
@@ -377,7 +377,7 @@ class Worker:
 
     def _unregister(self, registration: Registration) -> None:
         until = self._jobs.clock.monotonic() + self._lease_seconds
-        # A store that is locked or away is waited for, and somebody who has pressed Ctrl-C may be looking on.
+        # This may take long while the store is away, and the user who pressed Ctrl-C should know.
         reminder = threading.Timer(_SILENT_SECONDS, _LOG.info, [_STILL_ENDING])
         reminder.daemon = True
         reminder.start()
@@ -412,10 +412,7 @@ class Worker:
 
 @contextmanager
 def _rarer_collections() -> Iterator[None]:
-    """Let the garbage collector look less often.
-
-    What a batch of jobs makes lives until its end, so that looking at it finds nothing and takes a tenth of the time.
-    """
+    """Collect garbage less often: a batch keeps its objects to its end, and looking at them takes time."""
     youngest, *older = gc.get_threshold()
     gc.set_threshold(youngest and max(youngest, _OBJECTS_BETWEEN_COLLECTIONS), *older)  # 0 means never
     try:

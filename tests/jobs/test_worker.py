@@ -526,7 +526,7 @@ def test_a_job_whose_processes_never_open_the_store_ends(bench: Bench, monkeypat
     assert (report.released, report.failed, report.runs) == (1, 1, 2)
     job = bench.job(job_id)
     assert (job.status, job.attempts) == (Status.FAILED, 1)
-    assert "another program keeps it locked; that was so 2 times in a row" in str(job.message)
+    assert "another program keeps it locked; this happened 2 times in a row" in str(job.message)
 
 
 def open_in_script(url: str) -> Jobs:

@@ -7,11 +7,11 @@ import re
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, iter_route_contexts
+from tests.contributions import contributions
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
 from jobtable.errors import DefinitionError
-from jobtable.systems.sweeps.web.trial_api import get_earlier_runs, get_sweep_of_job, list_others_at_rung
 from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
 from jobtable.web.api.parts import PREFIX
 from jobtable.web.api.store import read_items
@@ -22,11 +22,9 @@ from jobtable.web.server import refuse_routes_without_rule
 _FOR_WORKERS = (
     find_checkpoint,
     get_checkpoint,
-    get_earlier_runs,
     get_held_job,
-    get_sweep_of_job,
-    list_others_at_rung,
     list_queue_states,
+    *(route for system in contributions("routes") for route in system.FOR_WORKERS),
 )
 """A worker reads what it needs for the jobs that it holds, and nothing else."""
 

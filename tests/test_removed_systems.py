@@ -5,6 +5,7 @@ The tests that are run here are a short selection; `make faults ARGS=removed_sys
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,11 @@ def test_the_rest_works_without(removed: list[str], tmp_path: Path) -> None:
     assert not {*removed} & {*listed.split()}
     copy.run("-m", "tests.access_patterns")  # writes the generated pages again, with the server and the command line
     copy.test(*SELECTION)
+
+
+def test_no_test_imports_a_system_but_its_own() -> None:
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        place = file.relative_to(ROOT / "tests").parts
+        own = place[1] if place[0] == "systems" else None
+        imported = re.findall(r"^(?:from|import) (?:jobtable|tests)\.systems\.(\w+)", file.read_text(), re.MULTILINE)
+        assert {*imported} & {*SYSTEMS} <= {own}, file

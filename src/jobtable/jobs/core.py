@@ -6,9 +6,8 @@ from random import Random
 
 from jobtable.clock import Clock
 from jobtable.jobs.dependencies.verbs import Dependencies
-from jobtable.jobs.lifecycle.endings import Endings
+from jobtable.jobs.lifecycle.endings import Endings, Starts
 from jobtable.jobs.lifecycle.instances import Instances
-from jobtable.jobs.lifecycle.starts import Starts
 from jobtable.jobs.read.reading import JobReads
 from jobtable.jobs.report.recording import Recording
 from jobtable.jobs.verbs import InstanceVerbs

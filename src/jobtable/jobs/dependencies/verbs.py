@@ -13,8 +13,17 @@ from jobtable.errors import (
     NotFoundError,
     TransactionFailedError,
 )
-from jobtable.jobs.dependencies.cycles import awaited, describe, find_path, gated
-from jobtable.jobs.dependencies.edges import condition_of, count_edges, is_broken_by, new_edge, same_gates
+from jobtable.jobs.dependencies.edges import (
+    awaited,
+    condition_of,
+    count_edges,
+    describe,
+    find_path,
+    gated,
+    is_broken_by,
+    new_edge,
+    same_gates,
+)
 from jobtable.jobs.lifecycle.endings import COUNT_OF, INDEX_WAITS
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob

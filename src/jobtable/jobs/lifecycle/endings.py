@@ -7,12 +7,14 @@ queue finds the due entry and notifies them. Notifying twice is harmless.
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from jobtable.clock import Clock, wall_time
-from jobtable.errors import ConditionFailedError, NotFoundError, TransactionFailedError
+from jobtable.errors import ConditionFailedError, JobtableError, NotFoundError, TransactionFailedError
 from jobtable.jobs.dependencies.edges import condition_of, is_broken_by, is_met_by, same_gates
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
@@ -21,7 +23,9 @@ from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, Queue, Q
 from jobtable.jobs.stored.fields import CLAIMABLE, Status, rank_of
 from jobtable.model import Attribute, Condition, Json, Update, unchanged
 from jobtable.store import Store
+from jobtable.store.retries import is_passing
 
+_LOG = logging.getLogger("jobtable.worker")
 INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """How long to wait for edges that the index does not show yet; later ones are notified when the entry is due."""
 COUNT_OF: dict[Status, Attribute[int]] = {
@@ -310,6 +314,51 @@ class Endings:
             updates.append(QueueJob.rank.set(rank_of(entry.priority)))
         tx.update(entry, *updates, when=unchanged(entry, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
         tx.commit()
+
+
+class Starts:
+    """Notifies of starts. The jobs already run, so a store that fails now does not stop them: it retries later."""
+
+    def __init__(self, store: Store, endings: Endings) -> None:
+        self._store = store
+        self._endings = endings
+        self._pending: list[Job] = []
+        """Claimed jobs whose dependents have not all been notified of the start."""
+        self._lock = threading.Lock()
+
+    def notify(self, jobs: list[Job]) -> None:
+        """Notify the dependents of the start of these jobs; `notify_pending` retries what fails."""
+        awaited = [job for job in jobs if job.dependents]
+        if not awaited:
+            return
+        try:
+            pending = self._endings.notify_of_start(awaited)
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            _LOG.warning("could not notify jobs waiting for a start; will retry: %s", error)
+            pending = awaited
+        self.notify_later(pending)
+
+    def notify_later(self, jobs: list[Job]) -> None:
+        """Leave it to the next `notify_pending`."""
+        with self._lock:
+            self._pending += jobs
+
+    def notify_pending(self) -> None:
+        """Notify the dependents that could not be notified when the jobs were claimed."""
+        with self._lock:
+            pending, self._pending = self._pending, []
+        if not pending:
+            return
+        try:
+            found = self._store.batch_get([Job.key(job_id=job.job_id) for job in pending])
+        except JobtableError:
+            self.notify_later(pending)
+            raise
+        runs = [(before, now) for before, now in zip(pending, found, strict=True) if now is not None]
+        # The end of a run notifies everyone, so only those that still run are left.
+        self.notify([n for b, n in runs if n.status is Status.RUNNING and n.lease_epoch == b.lease_epoch])
 
 
 def add_ending(

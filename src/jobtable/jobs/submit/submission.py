@@ -10,8 +10,7 @@ from itertools import islice
 
 from jobtable.errors import ConflictError, DependencyCycleError, TransactionFailedError, ValueRefusedError
 from jobtable.jobs.core import EngineCore
-from jobtable.jobs.dependencies.cycles import Event, awaited, describe, find_path
-from jobtable.jobs.dependencies.edges import condition_of
+from jobtable.jobs.dependencies.edges import Event, awaited, condition_of, describe, find_path
 from jobtable.jobs.dependencies.verbs import graph_version, raise_version, watch
 from jobtable.jobs.lifecycle.leases import IS_THERE
 from jobtable.jobs.lifecycle.transitions import ensure_queue, length_of

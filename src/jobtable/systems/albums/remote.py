@@ -24,7 +24,6 @@ class ServerExecutions(Executions):
     def start(
         self, definition: str, image: bytes, name: str, *, execution_id: str | None = None, user: str = "local"
     ) -> Execution:
-        """Upload the image and submit the first step of the definition, which the server must be able to import."""
         body = {
             "definition": definition,
             "image": base64.b64encode(image).decode(),
@@ -34,11 +33,9 @@ class ServerExecutions(Executions):
         return Execution.model_validate(self._server.create("/execution-runs", body))
 
     def retry(self, execution_id: str) -> Execution:
-        """Continue a failed execution at the step that failed."""
         return Execution.model_validate(self._server.write("POST", path_of("executions", execution_id, "retry")))
 
     def delete(self, execution_id: str, *, stop: bool = False, by: str = "local") -> int:
-        """Delete an execution with its albums, tasks, image and jobs, and return the number of items."""
         return int(self._server.write("DELETE", path_of("executions", execution_id), query={"stop": stop})["count"])
 
 
@@ -51,18 +48,15 @@ class ServerAnswers(Answers):
         self._server = server
 
     def complete(self, task_id: str, token: str, answered: Any) -> Execution:
-        """Answer a task and continue its execution."""
         return self._complete_there(task_id, {"albums": with_field_names(answered), "token": token})
 
     def complete_by_right(self, task_id: str, answered: Any) -> Execution:
-        """Answer a task without its token, as a caller who may write to the server."""
         return self._complete_there(task_id, {"albums": with_field_names(answered)})
 
     def _complete_there(self, task_id: str, body: dict[str, Any]) -> Execution:
         return Execution.model_validate(self._server.write("POST", path_of("tasks", task_id, "complete"), body))
 
     def renew_token(self, task_id: str) -> str:
-        """Return a new token for a pending task."""
         return str(self._server.write("POST", path_of("tasks", task_id, "token"))["token"])
 
 
@@ -73,5 +67,4 @@ class ServerWatch(Watch):
         super().__init__(jobs)
 
     def expire_due(self) -> WatchReport:
-        """Do nothing, because the server does it."""
         return WatchReport()

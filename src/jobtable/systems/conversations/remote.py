@@ -34,7 +34,6 @@ class ServerRuns(ConversationRuns):
         user: str = "local",
         queue: str = QUEUE,
     ) -> Run:
-        """Check the export and upload it for the server to analyse."""
         settings = settings or RunSettings()
         _refuse_another_queue(queue)
         refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)

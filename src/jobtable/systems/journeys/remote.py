@@ -48,7 +48,6 @@ class ServerJourneys(Journeys):
     def create_from_template(
         self, journey: Journey, template: JourneyTemplate = DEFAULT_TEMPLATE, *, with_example_rules: bool = False
     ) -> None:
-        """Store a new journey with the stages of a template, whose classes the server imports."""
         body = {
             "implementations": dict(template.implementations),
             "skippable": sorted(template.skippable),
@@ -103,7 +102,6 @@ class ServerBackups(JourneyBackups):
         self._server = server
 
     def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
-        """Download a journey to a file and check it; the file appears whole or not at all."""
         with whole_file(path) as file:
             with self._server.open(path_of("journeys", journey_id, "export")) as stream:
                 shutil.copyfileobj(stream, file, CHUNK_SIZE)
@@ -114,7 +112,6 @@ class ServerBackups(JourneyBackups):
     def import_journey_complete(
         self, path: Path, existing: Existing = Existing.REFUSE, *, most_bytes: int = MOST_BYTES
     ) -> Imported:
-        """Check a file, and upload it for the server to import."""
         with checked_archive(path, most_bytes=most_bytes):
             answer = self._server.upload(
                 "POST", "/journey-imports", path, query={"existing": existing.value}, media_type="application/zip"

@@ -19,7 +19,6 @@ class ServerOcr(OcrService):
         self._server = server
 
     def store(self, result: OcrResult, progress: Progress | None = None) -> StoredResult:
-        """Store a whole result and replace an older one."""
         result.check()
         body = {each.name: to_jsonable_python(getattr(result, each.name)) for each in fields(result)}
         stored = StoredResult(**self._server.write("PUT", "/images", body))
@@ -29,5 +28,4 @@ class ServerOcr(OcrService):
         return stored
 
     def delete_image(self, image_id: str) -> int:
-        """Delete an image and everything under it, and return the number of items."""
         return int(self._server.write("DELETE", path_of("images", image_id))["count"])

@@ -334,7 +334,6 @@ def _started_with(record: ConversationRun) -> dict[str, Any]:
 
 
 def _file(conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:
-    """Return the record of a file of an export."""
     sha256 = hashlib.sha256(content).hexdigest()
     # Concurrent starts with one id must not overwrite each other's exports: the second one is refused.
     key = object_key(PREFIX, conversation_id, run_id, sha256[:16], name)

@@ -108,7 +108,6 @@ def _edges(work: StageWork, near: Neighbourhood) -> Iterator[GraphEdge]:
 
 
 def _placed(work: StageWork, near: Neighbourhood, places: Floats) -> Iterator[CommentEmbedding]:
-    """Yield the stored embeddings with their positions and neighbours."""
     ids = work.comment_ids
     rows = zip(work.earlier(CommentEmbedding), places.tolist(), near.indices, near.distances, strict=True)
     for embedding, (x, y), others, distances in rows:

@@ -164,7 +164,6 @@ class JourneyRunner:
             self._record_end(execution, root.tree_status, f"job {root.job_id} was {root.tree_status} with its tree")
 
     def _open_tree(self, execution: JobExecution) -> None:
-        """Reopen the tree of the journey's jobs if someone ended it."""
         root = self._find_root(execution)
         if root is not None and root.tree_status is not None:
             self.jobs.open_for_system(root.job_id)

@@ -63,7 +63,6 @@ class Adaptation:
         return changed
 
     def _known(self, sweep_id: str, sweep: Sweep) -> list[tuple[Params, float]]:
-        """Return the latest completed trials with their objective."""
         finals = JobMetric.key(job_id=sweep_id, metric_name=final_name(sweep.objective))
         metrics = list(self._jobs.store.query(finals, newest_first=True, limit=_MOST_KNOWN))
         found = self._jobs.store.batch_get(Job.key(job_id=str(metric.child_job_id)) for metric in metrics)

@@ -29,8 +29,6 @@ class EarlierRuns(BaseModel):
 
 
 class _PlanningParams(BaseModel):
-    """The parameters of a planning job."""
-
     sweep_id: str
     generation: Annotated[int, Field(ge=0)]
 

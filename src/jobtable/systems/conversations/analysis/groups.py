@@ -61,8 +61,6 @@ def group_voters(matrix: VoteMatrix) -> OpinionGroups:
 
 
 class _Conversation:
-    """The state of a conversation between updates."""
-
     def __init__(self, matrix: VoteMatrix) -> None:
         voters, comments = matrix.values.shape
         self._shape = voters, comments

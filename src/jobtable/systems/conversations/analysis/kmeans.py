@@ -93,6 +93,5 @@ def _at_rest(before: Floats, after: Floats) -> bool:
 
 
 def _distinct(places: Floats) -> Floats:
-    """Return the distinct positions, by first occurrence."""
     _, first = np.unique(places, axis=0, return_index=True)
     return places[np.sort(first)]

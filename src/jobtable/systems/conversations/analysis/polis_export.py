@@ -147,8 +147,6 @@ def _votes(content: bytes) -> list[Vote]:
 
 
 class _Row:
-    """A row of a CSV file with its location."""
-
     def __init__(self, file_name: str, line: int, values: Mapping[str, str]) -> None:
         self._place = f"{file_name}, line {line}"
         self._values = values

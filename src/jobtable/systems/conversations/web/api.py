@@ -38,7 +38,6 @@ def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
 
 
 def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
-    """Add the routes of one kind of result."""
     by_job, word = f"/conversation-jobs/{{job_id}}/{name}", name.replace("-", "_")
     _add_lists(name, kind, by_job, word)
 
@@ -68,7 +67,6 @@ def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None
 
 
 def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
-    """Add the lists of one kind of result."""
     page = PageOf[kind]  # type: ignore[valid-type]  # as above
 
     @router.get(by_job, name=f"list_{word}_of_job", response_model=page, description=f"List the {name} of a job.")

@@ -99,13 +99,11 @@ def show_conversation(
 
 
 def _latest(runs: list[ConversationRun], statuses: dict[str, Status]) -> str:
-    """Return the newest completed run, or the newest."""
     complete = (run.run_id for run in runs if statuses.get(run.run_id) is Status.COMPLETED)
     return next(complete, runs[0].run_id)
 
 
 def _texts(services: Services, record: ConversationRun) -> dict[int, str]:
-    """Read the texts of the comments from the export of a run."""
     try:
         file = services.objects.get(record.comments.key)
     except ObjectNotFoundError:

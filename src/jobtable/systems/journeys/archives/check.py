@@ -205,8 +205,6 @@ def _check_items(archive: Archive) -> set[str]:
 
 @dataclass
 class _Jobs:
-    """The jobs found in an archive."""
-
     ids: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     partitions: set[str] = field(default_factory=set)

@@ -232,8 +232,6 @@ class Restore:
         return len(others)
 
     def _recount(self, *, has_changed: bool) -> None:
-        """Count the merged journey again and remove the mark."""
-
         def recount(journey: Journey | None) -> None:
             if journey is None or journey.creation is None or journey.creation.fingerprint != self._fingerprint:
                 raise self._overtaken()

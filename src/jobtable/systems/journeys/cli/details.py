@@ -74,7 +74,6 @@ def _refuse_unknown(step: str | None, executions: list[JobExecution], journey_id
 
 
 def _latest(services: Services, journey_id: str, stage_id: str | None) -> Iterator[JobExecution]:
-    """Yield the latest execution of each stage, in order."""
     complete = services.get(Journeys).get_complete_journey(journey_id, recent_executions=0, consistent=True)
     if stage_id is not None:
         services.get(Journeys).get_stage(journey_id, stage_id)

@@ -1,5 +1,4 @@
-"""The bundled journey: a SQLite product catalogue becomes JSON documents, by rules. One module a stage.
+"""The bundled journey: rules turn a SQLite product catalogue into JSON documents, with one module per stage.
 
-The six classes are ordinary stages, and read any SQLite file; put your own in the place of one of them with
-`JourneyTemplate.replacing`.
+The six classes are ordinary stages that read any SQLite file; replace one with `JourneyTemplate.replacing`.
 """

@@ -1,4 +1,4 @@
-"""A generated product catalogue in SQLite, as years of use leave it: undeclared keys, leftovers, dead columns."""
+"""A generated product catalogue in SQLite with traces of age: undeclared keys, leftovers, dead columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CREATE TABLE product_rel (
     rel_id INTEGER PRIMARY KEY, from_prod_id INTEGER NOT NULL REFERENCES product (prod_id),
     to_prod_id INTEGER NOT NULL REFERENCES product (prod_id), rel_type TEXT NOT NULL
 );
--- Nobody declared that stock_level.prod_id is a product's: the analysis has to find out.
+-- stock_level.prod_id is an undeclared reference to a product, which the analysis must find.
 CREATE TABLE stock_level (stock_id INTEGER PRIMARY KEY, prod_id INTEGER NOT NULL, warehouse_cd TEXT, qty INTEGER);
 """
 _COUNTRIES = ("DE", "FR", "IT", "PL", "SE", "US")
@@ -37,9 +37,9 @@ _GOODS = ("Lamp", "Chair", "Router", "Cable", "Phone", "Desk", "Sensor", "Batter
 
 
 def create_catalogue(path: Path, *, products: int = 500, seed: int = 1) -> None:
-    """Write a new catalogue; the same seed gives the same rows. A file that is there is an error."""
+    """Write a new catalogue; the same seed yields the same rows. FileExistsError if the file exists."""
     if path.exists():
-        raise FileExistsError(f"{path} is there already")
+        raise FileExistsError(f"{path} already exists")
     chance = Random(seed)  # noqa: S311 - guards nothing
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(_SCHEMA)

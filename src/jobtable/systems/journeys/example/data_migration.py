@@ -1,4 +1,4 @@
-"""Stage 5: the rows become documents, batch by batch; an interrupted step goes on behind its last batch."""
+"""Stage 5: rows become documents, batch by batch; an interrupted step continues after its last batch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ BEFORE_THE_FIRST_ROW = -(1 << 63)
 
 
 class DataMigration(Stage):
-    """Reads the source in batches, transforms each batch by mapping and rules, and writes the target's documents.
+    """Reads the source in batches, transforms each by mapping and rules, and writes the documents of the target.
 
-    Every batch is one file in object storage. A file that is written again is the same file, so a batch whose
-    position was not saved is done again without harm.
+    Every batch is one file in object storage, which is the same when it is written again. So repeating a batch whose
+    position was not saved does no harm.
     """
 
     def data_extraction(self) -> None:
@@ -38,7 +38,7 @@ class DataMigration(Stage):
                 self.log_info(f"extracted {entry['table']}", batches=done["batch"])
 
     def _extract_batch(self, source: SourceDatabase, mapping: TableMapping, done: dict[str, Any], size: int) -> bool:
-        """Write the next batch of a table, and move the position behind it; False when there is none."""
+        """Write the next batch of a table, and move the position; return False if there is none."""
         rows, last = source.rows(mapping.table, mapping.columns, after=done["after"], limit=size)
         if not rows:
             return False
@@ -47,7 +47,7 @@ class DataMigration(Stage):
         return True
 
     def data_transformation(self) -> None:
-        """Make a document of every row."""
+        """Turn every row into a document."""
         mappings = mappings_of(self)
         for table, name in self._remaining("data_extraction"):
             rows = read_lines(self.open_file("data_extraction", table, name))
@@ -56,7 +56,7 @@ class DataMigration(Stage):
             self.log_debug(f"transformed {table}/{name}")
 
     def data_loading(self) -> None:
-        """Write the documents where they belong, and count what was loaded."""
+        """Write the documents to their collections, and count them."""
         mappings = mappings_of(self)
         for table, name in self._remaining("data_transformation"):
             with self.open_file("data_transformation", table, name) as documents:
@@ -75,7 +75,7 @@ class DataMigration(Stage):
         return {"documents": checksum.count, "checksum": checksum.text}
 
     def _remaining(self, step_id: str) -> Iterator[tuple[str, str]]:
-        """The batches of a step that this one has not done yet; each counts as done when the next is asked for."""
+        """Yield the remaining batches of a step; each is done when the next one is requested."""
         files = list(self.list_files(step_id))
         done = self.position or 0
         for number, (table, name) in enumerate(files[done:], start=done + 1):
@@ -84,7 +84,7 @@ class DataMigration(Stage):
 
 
 def mappings_of(stage: Stage) -> dict[str, TableMapping]:
-    """How each table becomes a collection: what the mapping stage decided, read as the rules say."""
+    """Return how each table becomes a collection, by the mapping stage and the rules."""
     book = read_rules(stage.rules(RuleType.DATA_INTERPRETATION))
     return {
         found["table"]: TableMapping(

@@ -1,4 +1,4 @@
-"""Documents: how a row becomes one, in what form they are written, and a checksum that does not mind their order."""
+"""Documents: how rows become documents, how they are written, and a checksum that ignores their order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODULUS = 1 << 256
 
 @dataclass(frozen=True)
 class TableMapping:
-    """How the rows of a table become documents of a collection."""
+    """How the rows of a table become the documents of a collection."""
 
     table: str
     collection: str
@@ -24,17 +24,17 @@ class TableMapping:
     identity: tuple[str, ...]
     """The columns of the primary key."""
     references: Mapping[str, str]
-    """The collection that a column points to, by column."""
+    """The referenced collection, by column."""
     readings: Mapping[str, str]
-    """How values are to be understood, by column."""
+    """How to interpret values, by column."""
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read, in order."""
+        """The columns to read, in order."""
         return list(self.fields)
 
     def document_of(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The document of a row; what is NULL is left out."""
+        """Return the document of a row, without NULLs."""
         document: dict[str, Any] = {"@type": self.collection, "id": "-".join(str(row[name]) for name in self.identity)}
         for column, target in self.fields.items():
             value = row[column]
@@ -48,26 +48,26 @@ class TableMapping:
 
 
 def to_line(value: Mapping[str, Any]) -> bytes:
-    """One value as a line of text, always the same for the same value."""
+    """Return a value as a line of text, always the same for equal values."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def read_lines(stream: BinaryIO) -> Iterator[dict[str, Any]]:
-    """The values of a file of lines."""
+    """Yield the values of a file of lines."""
     with stream:
         for line in stream:
             yield json.loads(line)
 
 
 class Checksum:
-    """The number of values and the sum of their SHA-256s: equal for the same values in any order."""
+    """The number of values and the sum of their SHA-256s, which is equal for the same values in any order."""
 
     def __init__(self) -> None:
         self.count = 0
         self._sum = 0
 
     def add(self, lines: Iterable[bytes]) -> None:
-        """Take values in, each as its line."""
+        """Add values, each as its line."""
         for line in lines:
             self.count += 1
             self._sum = (self._sum + int.from_bytes(hashlib.sha256(line).digest())) % _MODULUS

@@ -1,4 +1,4 @@
-"""Stage 4: in which order the tables are migrated, and in how many batches."""
+"""Stage 4: the order in which tables are migrated, and their batches."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ DEFAULT_BATCH_ROWS = 200
 
 
 class MigrationPlanning(Stage):
-    """Orders the tables by their references, so that what is referred to comes first, and divides them."""
+    """Orders the tables so that referenced ones come first, and divides them into batches."""
 
     def dependency_analysis(self) -> None:
-        """The order of the tables; a cycle is cut where it closes, and said."""
+        """Order the tables; a cycle is cut and reported."""
         schema = self.earlier("stripped_schema").results
         graph: dict[str, set[str]] = {table["name"]: set() for table in schema["tables"]}
         for relationship in schema["relationships"]:
@@ -28,12 +28,12 @@ class MigrationPlanning(Stage):
                 before, after = error.args[1][0], error.args[1][1]
                 graph[after].discard(before)
                 cut.append(f"{after} -> {before}")
-                self.log_warning(f"tables refer to each other in a circle: {after} goes before {before}")
+                self.log_warning(f"cut a cycle of references: {after} is migrated before {before}")
         self.results.update(order=order, cutReferences=cut)
-        self.log_info("the order of the tables", order=order)
+        self.log_info("ordered the tables", order=order)
 
     def batch_planning(self) -> None:
-        """How many batches each table takes."""
+        """Divide each table into batches."""
         rows = {table["name"]: table["rows"] for table in self.earlier("stripped_schema").results["tables"]}
         size = int(self.parameters.get("batchRows", DEFAULT_BATCH_ROWS))
         plan = [

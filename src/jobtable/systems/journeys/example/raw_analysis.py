@@ -1,4 +1,4 @@
-"""Stage 1: what is in the source: its tables, how they hang together, and how its values are."""
+"""Stage 1: the tables of the source, their relationships, and a profile of their values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jobtable.systems.journeys.stage import Stage
 
 
 class RawAnalysis(Stage):
-    """Reads the schema of the source, finds its relationships, declared or not, and profiles its columns."""
+    """Reads the schema of the source, finds declared and undeclared relationships, and profiles the columns."""
 
     def schema_extraction(self) -> None:
-        """Every table with its columns."""
+        """Read every table with its columns."""
         schema: list[dict[str, Any]] = []
         with open_source(self.local_path("source")) as source:
             for name in source.tables():
@@ -25,7 +25,7 @@ class RawAnalysis(Stage):
         self.report("Schema of the source", summary=f"{len(schema)} tables with {fields} columns", results=schema)
 
     def metadata_analysis(self) -> None:
-        """What refers to what: declared foreign keys, and columns whose values are all keys of another table."""
+        """Find declared foreign keys, and columns whose values are all keys of another table."""
         relationships: list[dict[str, Any]] = []
         with open_source(self.local_path("source")) as source:
             for table in self.results["schema"]:
@@ -33,13 +33,13 @@ class RawAnalysis(Stage):
                 taken = {key["column"] for key in declared}
                 inferred = [key for key in self._inferred(source, table) if key["column"] not in taken]
                 for key in inferred:
-                    self.log_warning(f"{table['name']}.{key['column']} refers to {key['table']}, but nobody says so")
+                    self.log_warning(f"{table['name']}.{key['column']} is an undeclared reference to {key['table']}")
                 relationships += [{"from": table["name"], **key} for key in declared + inferred]
         self.results["relationships"] = relationships
         self.report("Relationships", summary=f"{len(relationships)} relationships", results=relationships)
 
     def _inferred(self, source: SourceDatabase, table: dict[str, Any]) -> list[dict[str, Any]]:
-        """Columns that are named as the primary key of another table is, and hold nothing but its values."""
+        """Find columns with the name of another table's primary key that contain only its values."""
         found = []
         for other in self.results["schema"]:
             keys = [column["name"] for column in other["columns"] if column["primaryKey"]]
@@ -52,7 +52,7 @@ class RawAnalysis(Stage):
         return found
 
     def data_profiling(self) -> None:
-        """How the values of each column are."""
+        """Profile the values of each column."""
         schema = self.results["schema"]
         profiles = {}
         empty = []

@@ -1,4 +1,4 @@
-"""What the texts of rules ask for: the few sentences that the stages of the example understand."""
+"""The rules of the example, and the few sentences that its stages understand."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class RuleBook:
-    """What the rules say, most urgent first: where two of them speak of one thing, the first one counts."""
+    """What the rules say; of two rules about the same thing, the more urgent one counts."""
 
     tables: dict[str, str]
     """Target names of tables."""
     fields: dict[str, str]
     """Target names of fields, by `field` or `table.field`."""
     dropped: tuple[str, ...]
-    """Patterns of tables to leave out."""
+    """Patterns of tables to drop."""
     readings: dict[str, str]
-    """How the values of fields are to be understood."""
+    """How to interpret the values of fields."""
     required: tuple[str, ...]
-    """Target fields that every document that may have them must have."""
+    """Target fields that every document with such a field in its mapping must have."""
     patterns: dict[str, str]
     """Regular expressions for target fields."""
     unknown: tuple[str, ...]
-    """Ids of rules whose text is not understood."""
+    """Ids of rules with an unknown text."""
 
     def target_of(self, table: str, column: str) -> str | None:
-        """The target name that a rule gives to a column."""
+        """Return the target name of a column by a rule."""
         return self.fields.get(f"{table}.{column}", self.fields.get(column))
 
     def is_dropped(self, table: str) -> bool:
-        """Whether a rule leaves the table out."""
+        """Return whether a rule drops a table."""
         return any(fnmatchcase(table, pattern) for pattern in self.dropped)
 
 
 def read_rules(rules: Iterable[SecondBrainRule]) -> RuleBook:
-    """Understand the texts of rules."""
+    """Read the texts of rules, most urgent first."""
     said: dict[str, dict[str, str]] = {kind: {} for kind in _SENTENCES}
     unknown = []
     for rule in rules:
@@ -80,7 +80,7 @@ def read_rules(rules: Iterable[SecondBrainRule]) -> RuleBook:
 
 
 def interpret(reading: str | None, value: Any) -> Any:
-    """A value as a reading understands it."""
+    """Interpret a value by a reading."""
     return value if reading is None or value is None else _READERS[reading](value)
 
 
@@ -147,7 +147,7 @@ _RULES: list[tuple[str, RuleType, Priority, str, str, list[str]]] = [
 
 
 def example_rules(journey_id: str, created_by: str, created_at: datetime) -> list[SecondBrainRule]:
-    """The rules of a product catalogue's journey."""
+    """Return the rules for a journey of a product catalogue."""
     return [
         SecondBrainRule(
             rule_id=f"rule-{stage_id}-{rule_type.value}-{index:03d}",

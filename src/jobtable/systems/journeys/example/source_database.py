@@ -1,4 +1,4 @@
-"""The source database: what its tables and columns are, and its rows in batches. It is only ever read."""
+"""The source database, which is only read: its schema, and its rows in batches."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class SourceDatabase:
         self._connection = connection
 
     def tables(self) -> list[str]:
-        """The names of the tables, in order."""
+        """Return the names of the tables, in order."""
         query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         return [name for (name,) in self._connection.execute(query)]
 
     def columns(self, table: str) -> list[dict[str, Any]]:
-        """The columns of a table: name, type, whether it may be NULL, whether it is (part of) the primary key."""
+        """Return the columns of a table: name, type, nullability, and membership of the primary key."""
         return [
             {"name": name, "type": kind, "nullable": not required and not key, "primaryKey": bool(key)}
             for _, name, kind, required, _, key in self._connection.execute(f"PRAGMA table_info({quoted(table)})")
         ]
 
     def foreign_keys(self, table: str) -> list[dict[str, str]]:
-        """The declared references of a table's columns."""
+        """Return the declared references of a table's columns."""
         rows = self._connection.execute(f"PRAGMA foreign_key_list({quoted(table)})")
         return sorted(
             ({"column": own, "table": other, "references": theirs or own} for _, _, other, own, theirs, *_ in rows),
@@ -40,16 +40,16 @@ class SourceDatabase:
         )
 
     def indexes(self, table: str) -> list[str]:
-        """The names of the indexes of a table."""
+        """Return the names of the indexes of a table."""
         return sorted(name for _, name, *_ in self._connection.execute(f"PRAGMA index_list({quoted(table)})"))
 
     def count(self, table: str) -> int:
-        """How many rows a table has."""
+        """Count the rows of a table."""
         (count,) = self._connection.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()  # noqa: S608 - quoted
         return int(count)
 
     def profile(self, table: str, column: str) -> dict[str, Any]:
-        """How the values of a column are: NULLs, distinct values, the least and the greatest."""
+        """Return the number of NULLs and of distinct values of a column, and its extremes."""
         name = quoted(column)
         query = f"SELECT count(*) - count({name}), count(DISTINCT {name}), min({name}), max({name})"
         row = self._connection.execute(f"{query} FROM {quoted(table)}").fetchone()
@@ -57,7 +57,7 @@ class SourceDatabase:
         return {"nulls": nulls, "distinct": distinct, "least": _shown(least), "greatest": _shown(greatest)}
 
     def is_contained(self, table: str, column: str, other: str, key: str) -> bool:
-        """Whether every value of a column, and at least one, is a value of another table's column."""
+        """Return whether a column is not empty and has only values of another table's column."""
         own, theirs = quoted(column), quoted(key)
         query = f"""
             SELECT count({own}), count(CASE WHEN {own} IN (SELECT {theirs} FROM {quoted(other)}) THEN 1 END)
@@ -67,7 +67,7 @@ class SourceDatabase:
         return bool(values) and values == found
 
     def rows(self, table: str, columns: list[str], *, after: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-        """The next rows behind a row number, as JSON has them, and the number of the last one."""
+        """Return the next rows after a row number as JSON values, and the last row number."""
         names = ", ".join(quoted(column) for column in columns)
         query = f"SELECT rowid, {names} FROM {quoted(table)} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608
         found = self._connection.execute(query, (after, limit)).fetchall()
@@ -75,7 +75,7 @@ class SourceDatabase:
         return [dict(zip(columns, map(_json_value, row[1:]), strict=True)) for row in found], last
 
     def all_rows(self, table: str, columns: list[str]) -> Iterator[dict[str, Any]]:
-        """Every row of a table, in bounded memory."""
+        """Yield every row of a table, in bounded memory."""
         after = -(1 << 63)
         while True:
             rows, after = self.rows(table, columns, after=after, limit=_ROWS_AT_ONCE)
@@ -94,7 +94,7 @@ def open_source(path: Path) -> Iterator[SourceDatabase]:
 
 
 def quoted(name: str) -> str:
-    """A table's or column's name as SQL has it, whatever is in it."""
+    """Return the name of a table or column, quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

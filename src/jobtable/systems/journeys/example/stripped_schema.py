@@ -1,4 +1,4 @@
-"""Stage 2: the schema without what is technical or dead, in one form."""
+"""Stage 2: the schema without technical and dead parts, with uniform types."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _JSON_TYPES = {
 
 
 class StrippedSchema(Stage):
-    """Drops what the rules call technical and what holds nothing, and names types as JSON does."""
+    """Drops what the rules call technical and what is empty, and uses the types of JSON."""
 
     def schema_cleaning(self) -> None:
-        """Leave out tables by rule, tables without a key, and columns that are always NULL."""
+        """Drop tables by rule, tables without a key, and columns that are always NULL."""
         raw = self.earlier("raw_analysis").results
         book = read_rules(self.rules(RuleType.DATA_INTERPRETATION))
         empty = set(raw["emptyColumns"])
@@ -40,13 +40,13 @@ class StrippedSchema(Stage):
         self.report("Cleaned schema", summary=f"{len(kept)} tables kept, {len(dropped)} dropped", results=kept)
 
     def structure_normalization(self) -> None:
-        """Bring types into JSON's terms, and keep the relationships whose both ends are left."""
+        """Convert the types to JSON's, and keep the relationships between remaining tables."""
         tables = [self._normalized(table) for table in self.results["tables"]]
         names = {table["name"] for table in tables}
         all_of_them = self.earlier("raw_analysis").results["relationships"]
         left = [r for r in all_of_them if r["from"] in names and r["table"] in names]
         self.results.update(tables=tables, relationships=left, fieldsExtracted=sum(len(t["columns"]) for t in tables))
-        self.log_info("the schema is in one form", tables=len(tables), relationships=len(left))
+        self.log_info("normalized the schema", tables=len(tables), relationships=len(left))
 
     def _normalized(self, table: dict[str, Any]) -> dict[str, Any]:
         columns = [

@@ -1,4 +1,4 @@
-"""Stage 3: from tables and columns to the collections and fields of the target, by the rules."""
+"""Stage 3: tables and columns are mapped to the collections and fields of the target, by rules."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jobtable.systems.journeys.stage import Stage
 
 
 class TmfMapping(Stage):
-    """Gives every table a collection and every column a field: by a rule, or by its own name in camelCase."""
+    """Maps every table to a collection and every column to a field: by a rule, or by its name in camelCase."""
 
     def field_mapping(self) -> None:
-        """Map all tables and columns that are left."""
+        """Map all remaining tables and columns."""
         schema = self.earlier("stripped_schema").results
         book = read_rules(self.rules(RuleType.FIELD_MAPPING))
         for rule_id in book.unknown:
-            self.log_warning(f"rule {rule_id} is not understood")
+            self.log_warning(f"rule {rule_id} has an unknown form")
         collections = {
             table["name"]: book.tables.get(table["name"]) or _camel(table["name"]) for table in schema["tables"]
         }
@@ -28,7 +28,7 @@ class TmfMapping(Stage):
         by_rule = sum(mapping.pop("byRule") for mapping in mappings)
         self.results.update(mappings=mappings, fieldsByRule=by_rule, unusedRules=_unused(book, schema["tables"]))
         for name in self.results["unusedRules"]:
-            self.log_warning(f"no column is called {name}, which a rule maps")
+            self.log_warning(f"a rule maps {name}, which is not a column")
         fields = sum(len(mapping["fields"]) for mapping in mappings)
         self.results["fieldsMapped"] = fields
         self.report("Mapping", summary=f"{fields} fields, {by_rule} of them by rules", results=mappings)
@@ -50,7 +50,7 @@ class TmfMapping(Stage):
         }
 
     def mapping_validation(self) -> None:
-        """Refuse a mapping in which two columns or two tables meet in one target."""
+        """Reject a mapping of two columns or two tables to the same target."""
         mappings = self.results["mappings"]
         problems = _repeated("collection", [mapping["collection"] for mapping in mappings])
         for mapping in mappings:
@@ -69,7 +69,7 @@ def _camel(name: str) -> str:
 
 
 def _repeated(what: str, names: list[str]) -> list[str]:
-    return [f"{count} times the {what} {name}" for name, count in Counter(names).items() if count > 1]
+    return [f"{what} {name} occurs {count} times" for name, count in Counter(names).items() if count > 1]
 
 
 def _unused(book: RuleBook, tables: list[dict[str, Any]]) -> list[str]:

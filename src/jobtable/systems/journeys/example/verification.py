@@ -1,4 +1,4 @@
-"""Stage 6: whether the target has what the source had, and what the rules ask for."""
+"""Stage 6: the target is compared with the source, and checked against the rules."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SHOWN_VIOLATIONS = 20
 
 
 class Verification(Stage):
-    """Compares counts and checksums with the source, checks the validation rules, and sums up."""
+    """Compares counts and checksums with the source, checks the validation rules, and reports the totals."""
 
     def count_verification(self) -> None:
-        """Compare every collection, as it lies in object storage, with what the source gives now."""
+        """Compare every stored collection with what the source yields now."""
         compared, wrong = {}, []
         mappings = mappings_of(self)
         with open_source(self.local_path("source")) as source:
@@ -48,7 +48,7 @@ class Verification(Stage):
         self.report("Counts and checksums", summary=f"{len(compared)} collections are complete", results=compared)
 
     def rule_validation(self) -> None:
-        """Check every document against the validation rules that speak of its fields."""
+        """Check every document against the validation rules of its fields."""
         book = read_rules(self.rules(RuleType.VALIDATION_RULES))
         patterns = {field: re.compile(pattern) for field, pattern in book.patterns.items()}
         violations: Counter[str] = Counter()
@@ -65,7 +65,7 @@ class Verification(Stage):
         self.metrics["violations"] = float(violations.total())
 
     def final_report(self) -> None:
-        """Sum up what was transformed and what was not."""
+        """Report what was transformed and what was not."""
         compared = self.results["compared"]
         documents = sum(entry["documents"] for entry in compared.values())
         violations = sum(self.results["violations"].values())
@@ -76,7 +76,7 @@ class Verification(Stage):
             summary=f"{documents} documents in {len(compared)} collections; {violations} violations of rules",
             report_type=ReportType.METRICS,
             results={"collections": compared, "violations": self.results["violations"], "droppedTables": dropped},
-            recommendations=["Look at the violations before the target is used"] if violations else [],
+            recommendations=["Review the violations before you use the target"] if violations else [],
         )
 
     def _documents(self, collection: str) -> Iterator[dict[str, Any]]:

@@ -402,7 +402,6 @@ class StageRun:
                 tx.put(entity)
 
     def _write_progress(self, percent: float, message: str | None, more: ExtraWrites) -> None:
-        """Write the progress within a step."""
         self._written_at = self.clock.monotonic()
         percent = min(max(percent, 0.0), 100.0)
         of_stage = (100 * self._index + percent) / len(self.execution.steps)
@@ -415,7 +414,6 @@ class StageRun:
     # --- ending
 
     def _complete(self) -> RunEnd:
-        """Store the engine's reports, and complete the execution."""
         about = step_reports.execution_summary(self.execution)
         made = [
             self._engine_draft(content).store(self._objects, self.execution, about, self._hold.run)
@@ -430,7 +428,6 @@ class StageRun:
         return ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock)
 
     def _fail(self, error: Exception) -> RunEnd:
-        """Store the log of the step with the error, and fail the execution."""
         message = kind_and_text(error)[:2000]
         trace = "".join(traceback.format_exception(error))
         if self._index >= len(self.execution.steps):

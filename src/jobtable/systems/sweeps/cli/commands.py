@@ -251,7 +251,6 @@ def stop(
 def _working(
     services: Services, settings: Settings, sweep: Sweep, workers: int, *, inline: bool, is_followed: bool
 ) -> LocalWorkers | ServerWorkers | None:
-    """Return the workers that the command waits for, or None."""
     if workers:
         return LocalWorkers(settings, [sweep.queue], count=workers, preload=_needed_by(sweep), inline=inline)
     return ServerWorkers(services, [sweep.queue]) if is_followed else None

@@ -75,7 +75,6 @@ def _headline(progress: Progress) -> Text:
 
 
 def _latest_of_each(reports: list[JobMetric]) -> list[JobMetric]:
-    """Return the last report of each trial, newest first."""
     last: dict[str, JobMetric] = {}
     for report in reports:
         last.setdefault(str(report.child_job_id), report)

@@ -91,7 +91,6 @@ def _why_waiting(services: Services, job: Job | None) -> Waiting | None:
 
 
 def _ranked(trials: list[TrialResult], is_max: bool) -> list[TrialResult]:
-    """Sort trials with a value, best first."""
     return sorted(trials, key=lambda trial: trial.value or 0.0, reverse=is_max)
 
 

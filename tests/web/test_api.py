@@ -74,7 +74,7 @@ def test_a_group_that_only_looks_like_a_sweep_is_named(client: httpx.Client) -> 
     assert client.post("/api/v1/job-groups", json=looks).status_code == 201
     answer = client.get("/api/v1/sweeps/looks")
     assert answer.status_code == 400
-    assert answer.json()["detail"].startswith("job looks does not say what it sweeps: name: ")
+    assert answer.json()["detail"].startswith("job looks has no valid sweep definition: name: ")
 
 
 def test_what_pydantic_refuses_is_the_callers_fault_only_where_the_caller_sent_something() -> None:

@@ -37,6 +37,7 @@ IDS = {
     "field_name": "total",
     "field_type": "DATE",
     "image_id": "image",
+    "canonical_label": "TOTAL",
     "label": "TOTAL",
     "label_target": "merchant",
     "line_id": "1",

@@ -44,7 +44,7 @@ from jobtable.embedded.units import (
 )
 from jobtable.embedded.values import SEVERAL_TYPES, validate_item
 from jobtable.embedded.wordings import expect_type
-from jobtable.embedded.writes import Write, delete_of, put_of, valid_item
+from jobtable.embedded.writes import Write, delete_of, put_of, read_olds, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 
@@ -240,7 +240,7 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
         consumed, metrics = [], {}
         for name, per_table in writes.items():
             units = Units()
-            olds = [write.old(transaction) for write in per_table]
+            olds = read_olds(transaction, per_table)
             with transaction.together():
                 for write, old in zip(per_table, olds, strict=True):
                     new = write.new(old)

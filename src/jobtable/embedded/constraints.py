@@ -83,13 +83,9 @@ def _shown_element(element: str | Mapping[str, str] | None) -> str:
     return f"KeySchemaElement(attributeName={name}, keyType={kind})"
 
 
-def _table_name_faults(name: str) -> list[str]:
-    return [] if table_of_arn(name) else name_faults(name)
-
-
 _NEW_NAME = Rule(is_required=True, name_faults=name_faults)
 _NEW_TABLE_NAME = replace(_NEW_NAME, is_looked_for_first=True)
-_OPTIONAL_TABLE_NAME = Rule(name_faults=_table_name_faults)
+_OPTIONAL_TABLE_NAME = Rule(name_faults=lambda name: [] if table_of_arn(name) else name_faults(name))
 _TABLE_NAME = replace(_OPTIONAL_TABLE_NAME, is_looked_for_first=True)
 _ATTRIBUTE_NAME = Rule(is_required=True, shortest=1, longest=255)
 _DEFINITION = {"AttributeType": Rule(is_required=True, enum=("B", "N", "S")), "AttributeName": _ATTRIBUTE_NAME}

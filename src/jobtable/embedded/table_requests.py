@@ -57,8 +57,8 @@ _NOT_KEPT = (
 _NOTHING: tuple[object, ...] = (None, "", [])
 
 
-def new_table(request: Request, tags: dict[str, str], now: float) -> tuple[TableRecord, ViewType | None]:
-    """Return the table that CreateTable asks for, not yet numbered, and the view of its stream; or RequestRefused."""
+def new_table(request: Request, tags: dict[str, str]) -> tuple[TableRecord, ViewType | None]:
+    """Return the table that CreateTable asks for, not yet numbered and dated, and the view of its stream."""
     check_constraints("CreateTable", request)
     refuse_what_is_not_kept(request)
     is_on_demand = request.get("BillingMode") == "PAY_PER_REQUEST"
@@ -78,13 +78,12 @@ def new_table(request: Request, tags: dict[str, str], now: float) -> tuple[Table
         id=NO_ID,
         uuid=str(uuid.uuid4()),
         name=name,
-        created=now,
+        created=0.0,
         attributes=attributes,
         partition=key[0][0],
         sort=key[1][0] if key[1] else None,
         indexes=indexes,
         is_on_demand=is_on_demand,
-        on_demand_since=now if is_on_demand else None,
         throughput=throughput,
         on_demand=on_demand,
         warm=warm,

@@ -21,7 +21,7 @@ _MOST_ACCOUNT_UNITS = 80_000
 
 def create(storage: Storage, request: Request) -> Response:
     """CreateTable; the table is usable at once."""
-    wanted, view = new_table(request, tags.tags_of(request, "Tags"), storage.now())
+    wanted, view = new_table(request, tags.tags_of(request, "Tags"))
 
     def action(transaction: Transaction) -> Response:
         taken = transaction.record(wanted.name)
@@ -29,13 +29,15 @@ def create(storage: Storage, request: Request) -> Response:
             raise TableInUse(f"{IN_USE}Table is being used: {wanted.name}")
         if taken is not None:
             raise TableInUse(f"Table already exists: {wanted.name}")
-        record = wanted.model_copy(update={"id": new_id(transaction)})
+        now = storage.now()
+        since = now if wanted.is_on_demand else None
+        record = wanted.model_copy(update={"id": new_id(transaction), "created": now, "on_demand_since": since})
         indexes = tuple(index.model_copy(update={"id": new_id(transaction)}) for index in wanted.indexes)
         record = record.model_copy(update={"indexes": indexes})
         if view is not None:
-            record = streams.enabled(transaction, record, view, record.created)
+            record = streams.enabled(transaction, record, view, now)
         create_table(transaction, record)
-        return {"TableDescription": describe_new(transaction, record, record.created)}
+        return {"TableDescription": describe_new(transaction, record, now)}
 
     return storage.write(action)
 

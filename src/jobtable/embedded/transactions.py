@@ -35,7 +35,7 @@ from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import TRANSACTIONAL, Split, Units, read_units, wanted_capacity, wants_collection_metrics
 from jobtable.embedded.wordings import TooDeep, expect_type
-from jobtable.embedded.writes import Kind, Write, prepare, prepare_known
+from jobtable.embedded.writes import Kind, Write, prepare, prepare_known, read_olds
 from jobtable.errors import (
     ConditionalCheckFailed,
     IdempotencyMismatch,
@@ -272,7 +272,7 @@ class WriteRun:
             if known is not None:
                 self._replay(known)
                 return
-        olds = [write.old(transaction) for write in self._writes]
+        olds = read_olds(transaction, self._writes)
         outcomes = [_outcome(write, old) for write, old in zip(self._writes, olds, strict=True)]
         news = [outcome for outcome in outcomes if not isinstance(outcome, RequestError)]
         if len(news) < len(outcomes):

@@ -47,6 +47,21 @@ ITEMS = st.builds(
 )
 
 
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 70])
+def test_items_are_read_together_as_they_are_one_by_one(count: int) -> None:
+    storage = Storage(None)
+    create_table(storage)
+    for number in range(0, count, 2):
+        put(storage, item("1", f"{number:03d}", x="y" * number))
+    with storage.read() as view:
+        table = table_of(view)
+        positions = [table.position(item("1", f"{number:03d}")) for number in range(count)]
+        found = view.read_all(table, positions)
+        assert [found.get(position, NO_ITEM) for position in positions] == [view.read(table, p) for p in positions]
+    assert len(found) == (count + 1) // 2
+    storage.close()
+
+
 @given(st.lists(st.tuples(st.booleans(), ITEMS), max_size=25))
 @settings(max_examples=40)
 def test_indexes_and_counters_follow_every_write(writes: list[tuple[bool, Item]]) -> None:

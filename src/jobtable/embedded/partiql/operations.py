@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -201,7 +201,10 @@ def batch_execute_statement(storage: Storage, request: Request) -> Response:
     if len({one.is_read() for one in parsed if isinstance(one, Given)}) > 1:
         raise RequestRefused("Read and write requests together in the same batch is not supported.")
     prepared = [one if isinstance(one, RequestError) else _prepared_in_batch(storage, one) for one in parsed]
-    _refuse_same_keys(one[1] for one in prepared if not isinstance(one, RequestError))
+    actions = [one[1] for one in prepared if not isinstance(one, RequestError)]
+    places = [(one.table.id, one.position) if isinstance(one, Write) else (one[0].id, one[1]) for one in actions]
+    if len(set(places)) < len(places):
+        raise RequestRefused("Provided list of item keys contains duplicates")
     responses: list[dict[str, Any]] = []
     consumed: list[dict[str, Any]] = []
     for one in prepared:
@@ -233,12 +236,6 @@ def _prepared_in_batch(storage: Storage, one: Given) -> _Prepared | RequestError
                 return one, prepare_write(storage, statement, one.terms(), one.request)
     except _FAULTS as fault:
         return fault
-
-
-def _refuse_same_keys(actions: Iterable[Read | Write]) -> None:
-    places = [(one.table.id, one.position) if isinstance(one, Write) else (one[0].id, one[1]) for one in actions]
-    if len(set(places)) < len(places):
-        raise RequestRefused("Provided list of item keys contains duplicates")
 
 
 def _done(storage: Storage, request: Request, one: Given, action: Read | Write) -> dict[str, Any]:

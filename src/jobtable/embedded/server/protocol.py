@@ -92,21 +92,12 @@ def _packing_for(accepted: str) -> str | None:
     weights: dict[str, float] = {}
     for entry in accepted.lower().split(","):
         name = entry.partition(";")[0].strip()
-        weights[name] = max(weights.get(name, 0.0), _weight(entry))
+        found = _WEIGHT.search(entry)
+        weights[name] = max(weights.get(name, 0.0), min(float(found[1]), 1.0) if found else 1.0)
     liked = {name: weight for name, weight in weights.items() if name in _PACKERS}
     liked |= {name: weights.get("*", 0.0) for name in _PACKERS if name not in weights}
     best = max(liked, key=liked.__getitem__)
     return best if liked[best] > 0 else None
-
-
-def _weight(entry: str) -> float:
-    found = _WEIGHT.search(entry)
-    return min(float(found[1]), 1.0) if found else 1.0
-
-
-def packed(body: bytes, encoding: str) -> bytes:
-    """Compress an answer in an encoding of _packing_for."""
-    return _PACKERS[encoding](body)
 
 
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -210,7 +201,9 @@ class DynamoDbProtocol:
                 content["Endpoints"][0]["Address"] = request.headers["host"]
             answer = b"" if operation in _SILENT_OPERATIONS else to_json(content)
             if len(answer) >= LEAST_PACKED_BYTES and "accept-encoding" in request.headers:
-                return _packed_response(answer, request.headers["accept-encoding"])
+                encoding = _packing_for(request.headers["accept-encoding"])
+                if encoding is not None:
+                    return _response(200, _PACKERS[encoding](answer), _AWS_JSON, ("Content-Encoding", encoding))
             return _json_response(200, answer)
         except RequestError as error:
             return _error_response(error)
@@ -298,13 +291,6 @@ def _envelope(status: int, code: str, message: str, details: dict[str, Any]) -> 
     member = "Message" if code in _CAPITAL_MESSAGE or "Item" in details else "message"
     content = {"__type": _NAMESPACES.get(code, _SERVICE_NAMESPACE) + code, member: message, **details}
     return _json_response(status, to_json(content))
-
-
-def _packed_response(body: bytes, accepted: str) -> HttpResponse:
-    encoding = _packing_for(accepted)
-    if encoding is None:
-        return _json_response(200, body)
-    return _response(200, packed(body, encoding), _AWS_JSON, ("Content-Encoding", encoding))
 
 
 def _json_response(status: int, body: bytes) -> HttpResponse:

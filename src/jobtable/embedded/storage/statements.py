@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+MOST_AT_ONCE = 32
+"""Positions in one statement. Each number of them is a statement of its own, which a connection keeps."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
@@ -33,6 +36,13 @@ def of_table(table_id: int) -> Statements:
         put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?, ?)",  # noqa: S608 - as above
         delete=f"DELETE FROM {name} WHERE position = ?",  # noqa: S608 - as above
     )
+
+
+@lru_cache(maxsize=4096)
+def of_several(table_id: int, count: int) -> str:
+    """Select position, item and size of the items at so many positions."""
+    places = ", ".join("?" * count)
+    return f"SELECT position, item, size FROM items_{table_id} WHERE position IN ({places})"  # noqa: S608 - made from numbers
 
 
 @lru_cache(maxsize=4096)

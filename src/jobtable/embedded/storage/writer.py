@@ -232,7 +232,9 @@ class Writer:
         Nearly every write passes through here alone. After a wait for the disk each function call costs it a
         microsecond, so the checks are inlined.
         """
-        cursor = self._cursor or self._reconnect()
+        if self._cursor is None:
+            self._cursor = when_unlocked(self._connect).cursor()
+        cursor = self._cursor
         execute = cursor.execute
         try:
             execute(_BEGIN)
@@ -311,10 +313,6 @@ class Writer:
             return None
         call.is_taken = True
         return call
-
-    def _reconnect(self) -> sqlite3.Cursor:
-        self._cursor = when_unlocked(self._connect).cursor()
-        return self._cursor
 
     def _drop_connection(self) -> None:
         cursor, self._cursor = self._cursor, None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from tests.systems.journeys import access_patterns as journeys
+from tests.access_patterns.jobs import START
 from tests.systems.receipts.pictures import ocr_result
 
 from jobtable.app import Services
@@ -24,7 +24,7 @@ def fill(services: Services, long: str) -> None:
     receipts = [each.replace(s3_key=f"scans/{long}.png") for each in found.receipts]  # whose image is not there
     OcrService(services.store).store(replace(found, receipts=receipts, receipt_words=words))
     word: dict[str, Any] = {"image_id": "image", "receipt_id": 1, "line_id": 1, "word_id": 1}
-    at = journeys.START + timedelta(days=1)
+    at = START + timedelta(days=1)
     services.store.put(
         ReceiptWordLabel(
             **word, label=long, timestamp_added=at, reasoning="why " * 100 + long, validation_status="NEEDS_REVIEW"

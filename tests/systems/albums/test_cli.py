@@ -88,7 +88,7 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
     assert run("executions", "start", "shelf.txt", "--definition", "no.such:THING").exit_code == 1
     assert run("tasks", "complete", "x", "--token", "y").exit_code == 2
     assert run("tasks", "token", "x").exit_code == 3
-    assert run("tasks", "list").stderr == "There are no such tasks.\n"
+    assert run("tasks", "list").stderr == "No tasks match.\n"
 
 
 def test_a_definition_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

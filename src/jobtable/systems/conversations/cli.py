@@ -45,11 +45,11 @@ from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, Ru
 
 app = new_group()
 
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run")]
 OnlySubmit = Annotated[
-    bool, typer.Option("--submit-only", help="Start no worker: those of the queue `conversations` do the work.")
+    bool, typer.Option("--submit-only", help="Submit only; workers of the queue `conversations` do the work")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The same export and seed give the same results.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same export and seed give the same results")]
 
 
 class ResultTable(StrEnum):
@@ -76,18 +76,18 @@ _KINDS: dict[ResultTable, type[JobResult]] = {
 @app.command()
 def analyze(
     export: Annotated[
-        Path, typer.Argument(metavar="EXPORT_DIR", help="A folder with comments.csv and votes.csv of Polis.")
+        Path, typer.Argument(metavar="EXPORT_DIR", help="Folder with comments.csv and votes.csv of Polis")
     ],
     conversation: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="The conversation's id. Without it: the folder's name.")
+        str | None, typer.Option("--id", metavar="ID", help="Id of the conversation (default: name of the folder)")
     ] = None,
     seed: Seed = 0,
     embed: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="A function from texts to an array, in place of TF-IDF."),
+        typer.Option(metavar="MODULE:FUNCTION", help="Function from texts to an array, instead of TF-IDF"),
     ] = None,
     include_moderated: Annotated[
-        bool, typer.Option("--include-moderated", help="Also look at comments that are moderated out.")
+        bool, typer.Option("--include-moderated", help="Include comments that were moderated out")
     ] = False,
     submit_only: OnlySubmit = False,
     user: User = None,
@@ -95,7 +95,7 @@ def analyze(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Analyse an export: embeddings, clusters, a layout, keywords, topics, and how far each comment divides.
+    """Analyse an export: embeddings, clusters, layout, keywords, topics, and how divisive each comment is.
 
     \b
     Example:
@@ -119,16 +119,18 @@ def rerun(
     run_id: RunId,
     first: Annotated[
         PipelineStage,
-        typer.Option("--from", case_sensitive=False, help="The first stage to run again; earlier ones are kept."),
+        typer.Option(
+            "--from", case_sensitive=False, help="First stage to run again; the results of earlier ones are kept"
+        ),
     ],
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the run's.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed, instead of the run's")] = None,
     submit_only: OnlySubmit = False,
     user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a stage and those behind it again, as a new run that takes over the results of the others.
+    """Run a stage and all later ones again, as a new run that keeps the results of the earlier ones.
 
     \b
     Example:
@@ -200,13 +202,13 @@ def _stage_row(stage: PipelineStage, job: Job | None) -> dict[str, Any]:
 
 @app.command("runs")
 def list_runs(
-    conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.")],
+    conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Id of the conversation")],
     limit: Limit = 50,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs of a conversation, the newest first.
+    """List the runs of a conversation, newest first.
 
     \b
     Example:
@@ -228,13 +230,13 @@ def _record_row(record: dict[str, Any]) -> dict[str, Any]:
 @app.command()
 def show(
     run_id: RunId,
-    table: Annotated[ResultTable | None, typer.Option("--table", help="Show the results of this kind.")] = None,
+    table: Annotated[ResultTable | None, typer.Option("--table", help="Show the results of this kind")] = None,
     limit: Limit = 50,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run with its stages, or what it has found.
+    """Show a run with its stages, or its results.
 
     \b
     Example:
@@ -247,7 +249,7 @@ def show(
             _print_run(runs, run, as_json=as_json)
             return
         found = runs.list_results(run_id, _KINDS[table])
-        print_list(found, _result_row, as_json=as_json, empty="There are no such results.", limit=limit)
+        print_list(found, _result_row, as_json=as_json, empty="No results match.", limit=limit)
 
 
 def _result_row(result: JobResult) -> dict[str, Any]:
@@ -267,12 +269,12 @@ def _short(value: Any) -> Any:
 @app.command()
 def compare(
     one: RunId,
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run to compare it with.")],
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Id of the run to compare with")],
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two runs: their settings, tables, clusters, topics, and where comments divide more or less.
+    """Compare two runs: settings, tables, clusters, topics and divisive comments.
 
     \b
     Example:
@@ -298,14 +300,16 @@ def compare(
 @app.command()
 def delete(
     run_id: RunId,
-    stop: Annotated[bool, typer.Option("--stop", help="If it runs: cancel it, and wait for its workers.")] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Cancel the run if it is active, and wait for its workers")
+    ] = False,
     yes: Yes = False,
     user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a run with everything it stored: results, jobs and export; if it is interrupted, run it again.
+    """Delete a run with its results, jobs and export; if interrupted, run it again.
 
     \b
     Example:
@@ -323,12 +327,12 @@ def delete(
 
 @app.command()
 def example(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write comments.csv and votes.csv.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write comments.csv and votes.csv to")],
     seed: Seed = 0,
-    comments: Annotated[int, typer.Option("--comments", min=1, help="How many comments.")] = 120,
-    voters: Annotated[int, typer.Option("--voters", min=0, help="How many participants.")] = 60,
+    comments: Annotated[int, typer.Option("--comments", min=1, help="Number of comments")] = 120,
+    voters: Annotated[int, typer.Option("--voters", min=0, help="Number of participants")] = 60,
 ) -> None:
-    """Write an export of a conversation that nobody had, to try the analysis on.
+    """Write the export of an invented conversation, to try the analysis.
 
     \b
     Example:

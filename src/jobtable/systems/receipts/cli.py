@@ -37,17 +37,19 @@ from jobtable.systems.receipts.validation import ValidationService
 
 app = new_group()
 
-ImageId = Annotated[str, typer.Argument(metavar="IMAGE", help="The image's id.")]
+ImageId = Annotated[str, typer.Argument(metavar="IMAGE", help="Id of the image")]
 
 
 @app.command()
 def add(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON: image, lines, words, letters, receipts, ...")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="JSON file with the image, lines, words, letters, receipts, ...")
+    ],
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store what OCR has read from an image. The same file again writes only what is missing or differs.
+    """Store the OCR result of an image; storing it again writes only what is missing or differs.
 
     What only an older result of the image had goes, with the labels of its words and what is known of its receipts.
 
@@ -73,7 +75,7 @@ def add(
 
 @app.command("list")
 def list_receipts(
-    image: Annotated[str | None, typer.Option("--image", metavar="ID", help="Only those on this image.")] = None,
+    image: Annotated[str | None, typer.Option("--image", metavar="ID", help="Only receipts on this image")] = None,
     limit: Limit = 100,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
@@ -88,18 +90,18 @@ def list_receipts(
     with open_services(store, objects) as services:
         ocr = services.get(OcrService)
         found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
-        print_list(found, _receipt_row, as_json=as_json, empty="There are no such receipts.", limit=limit)
+        print_list(found, _receipt_row, as_json=as_json, empty="No receipts match.", limit=limit)
 
 
 @app.command()
 def show(
     image_id: ImageId,
-    receipt_id: Annotated[int, typer.Argument(metavar="RECEIPT", min=0, help="The receipt's number on the image.")],
+    receipt_id: Annotated[int, typer.Argument(metavar="RECEIPT", min=0, help="Number of the receipt on the image")],
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a receipt: its merchant, its text, and the labels of its words.
+    """Show a receipt: merchant, text, and the labels of its words.
 
     \b
     Example:
@@ -136,8 +138,12 @@ def _line_rows(contents: ReceiptContents) -> list[dict[str, Any]]:
 
 @app.command()
 def labels(
-    status: Annotated[str | None, typer.Option("--status", help="With this validation status, as in VALID.")] = None,
-    label: Annotated[str | None, typer.Option("--label", help="With this name, as in MERCHANT_NAME.")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", help="Only labels with this validation status, as in VALID")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", help="Only labels with this name, as in MERCHANT_NAME")
+    ] = None,
     limit: Limit = 100,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
@@ -152,7 +158,7 @@ def labels(
     with open_services(store, objects) as services:
         found = _labels(LabelService(services.jobs.store), status, label)
         chosen = (each for each in found if status in (None, each.validation_status))
-        print_list(chosen, _label_row, as_json=as_json, empty="There are no such labels.", limit=limit)
+        print_list(chosen, _label_row, as_json=as_json, empty="No labels match.", limit=limit)
 
 
 def _labels(service: LabelService, status: str | None, label: str | None) -> Query[ReceiptWordLabel]:
@@ -164,14 +170,14 @@ def _labels(service: LabelService, status: str | None, label: str | None) -> Que
 @app.command()
 def validations(
     status: Annotated[
-        list[str] | None, typer.Option("--status", help="With this status; several are possible.")
+        list[str] | None, typer.Option("--status", help="Only validations with this status; repeatable")
     ] = None,
     limit: Limit = 100,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the validations of receipts by their status.
+    """List validations of receipts by status.
 
     \b
     Example:
@@ -180,7 +186,7 @@ def validations(
     with open_services(store, objects) as services:
         service = ValidationService(services.jobs.store)
         found = chain.from_iterable(service.list_by_status(each) for each in status or ValidationStatus)
-        print_list(found, _validation_row, as_json=as_json, empty="There are no such validations.", limit=limit)
+        print_list(found, _validation_row, as_json=as_json, empty="No validations match.", limit=limit)
 
 
 @app.command()
@@ -191,7 +197,7 @@ def delete(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete an image with its receipts and everything under them.
+    """Delete an image with its receipts and all their data.
 
     \b
     Example:
@@ -205,15 +211,15 @@ def delete(
     if as_json:
         print_json({"image_id": image_id, "items": deleted})
     else:
-        print_text(f"{image_id} deleted, items: {deleted}")
+        print_text(f"{image_id} deleted ({deleted} items)")
 
 
 @app.command()
 def migrate(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything and write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, but write nothing")] = False,
     store: StoreUrl = None,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="URL", help="The store of the main table, if it is another one.")
+        str | None, typer.Option("--to", metavar="URL", help="Store of the main table, if it is another one")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

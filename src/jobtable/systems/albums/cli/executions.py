@@ -40,21 +40,23 @@ def _ids(services: Services) -> Iterator[str]:
 
 app = new_group()
 
-WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
-ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="The execution's id.", autocompletion=completed(_ids))]
+WorkflowOption = Annotated[
+    WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only executions of this type")
+]
+ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="Id of the execution", autocompletion=completed(_ids))]
 SubmitOnly = Annotated[
-    bool, typer.Option("--submit-only", help="Start no worker: those of the queue `albums` do the work.")
+    bool, typer.Option("--submit-only", help="Submit only; workers of the queue `albums` do the work")
 ]
 
 
 @app.command()
 def start(
-    image: Annotated[Path, typer.Argument(metavar="FILE", help="The image; for the example workflow a listing.")],
+    image: Annotated[Path, typer.Argument(metavar="FILE", help="Image; for the example workflow, a list of albums")],
     workflow_type: Annotated[
-        WorkflowType, typer.Option("--workflow-type", "-t", help="Which of the example's definitions to run.")
+        WorkflowType, typer.Option("--workflow-type", "-t", help="Example definition to run")
     ] = WorkflowType.STEP_FUNCTIONS,
     definition: Annotated[
-        str | None, typer.Option(metavar="MODULE:NAME", help="A WorkflowDefinition of your own, in place of those.")
+        str | None, typer.Option(metavar="MODULE:NAME", help="WorkflowDefinition of your own, instead of an example")
     ] = None,
     submit_only: SubmitOnly = False,
     user: User = None,
@@ -62,7 +64,7 @@ def start(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start an execution, and run it until it ends or waits for a person.
+    """Start an execution and run it until it ends or waits for a person.
 
     The example reads a listing with a line for each album: `Artist - Album (1973)`.
 
@@ -73,7 +75,7 @@ def start(
     try:
         content = image.read_bytes()
     except OSError as error:
-        raise typer.BadParameter(f"{image} cannot be read: {error.strerror}") from error
+        raise typer.BadParameter(f"cannot read {image}: {error.strerror}") from error
     path = definition or PATHS[workflow_type]
     settings = chosen_settings(store, objects, user=user, creates=True)
     with services_of(settings) as services:
@@ -89,7 +91,7 @@ def retry(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let an execution that failed go on from the step where it did, and run it until it ends or waits.
+    """Continue a failed execution from the step that failed, until it ends or waits for a person.
 
     \b
     Example:
@@ -105,7 +107,7 @@ def retry(
 def delete(
     execution_id: ExecutionId,
     stop: Annotated[
-        bool, typer.Option("--stop", help="If it has not ended: stop it, and wait for its worker.")
+        bool, typer.Option("--stop", help="Stop the execution if it is active, and wait for its worker")
     ] = False,
     yes: Yes = False,
     user: User = None,
@@ -113,7 +115,7 @@ def delete(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete an execution with its albums, tasks, image and jobs; if it is interrupted, run it again.
+    """Delete an execution with its albums, tasks, image and jobs; if interrupted, run it again.
 
     \b
     Example:
@@ -137,15 +139,17 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
     _print_execution(executions, execution.execution_id, as_json=as_json)
     if execution.status is ExecutionStatus.WAITING:
         task_id = executions.get_watch(execution.execution_id).task_id
-        say(f"It waits for a person. Get a token: jobtable tasks token {task_id}")
+        say(f"The execution waits for a person; get a token with `jobtable tasks token {task_id}`")
     if execution.status is ExecutionStatus.FAILED:
-        say(f"It failed. Go on from there: jobtable executions retry {execution.execution_id}")
+        say(f"The execution failed; continue it with `jobtable executions retry {execution.execution_id}`")
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
 def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
     records = services.get(Executions).records
-    say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
+    say(
+        f"Execution {execution.execution_id}: if you stop this command, `jobtable worker --queue {QUEUE}` continues it."
+    )
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.systems.albums.runner"])
     with working as workers, bar("Running") as steps:  # how many steps there are only those know who run them
         shown = execution
@@ -225,13 +229,13 @@ _NO_EXECUTIONS = "There are no executions yet; start one with `jobtable executio
 @app.command("list")
 def list_executions(
     workflow_type: WorkflowOption = None,
-    status: Annotated[ExecutionStatus | None, typer.Option("--status", help="Only in this status.")] = None,
+    status: Annotated[ExecutionStatus | None, typer.Option("--status", help="Only executions with this status")] = None,
     limit: Limit = 50,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List executions, the newest first.
+    """List executions, newest first.
 
     \b
     Example:
@@ -240,7 +244,7 @@ def list_executions(
     with open_services(store, objects) as services:
         found = services.get(AlbumWorkflows).list_newest_executions(workflow_type, status, limit=limit + 1)
         is_narrowed = workflow_type is not None or status is not None
-        empty = "There are no such executions." if is_narrowed else _NO_EXECUTIONS
+        empty = "No executions match." if is_narrowed else _NO_EXECUTIONS
         print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
@@ -263,7 +267,7 @@ def show(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show an execution with its albums and its tasks.
+    """Show an execution with its albums and tasks.
 
     \b
     Example:
@@ -275,14 +279,12 @@ def show(
 
 @app.command()
 def metrics(
-    day: Annotated[
-        str | None, typer.Argument(metavar="DATE", help="A day, as in 2025-01-15. Without it: today.")
-    ] = None,
+    day: Annotated[str | None, typer.Argument(metavar="DATE", help="Day, as in 2025-01-15 (default: today)")] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count the executions of a day (UTC), and show both workflow types side by side; nothing is stored.
+    """Count the executions of a day (UTC) by workflow type, without storing the counts.
 
     \b
     Example:
@@ -303,7 +305,7 @@ def _day(text: str | None, services: Services) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no date: write it as in 2025-01-15") from error
+        raise typer.BadParameter(f"{text!r} is not a date; write it as in 2025-01-15") from error
 
 
 def _metrics_row(found: WorkflowMetrics) -> dict[str, Any]:

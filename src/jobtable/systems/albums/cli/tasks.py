@@ -22,19 +22,19 @@ from jobtable.systems.albums.watch import Watch
 
 app = new_group()
 
-TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
+TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task")]
 
 
 @app.command("list")
 def list_tasks(
-    status: Annotated[TaskStatus, typer.Option("--status", help="Only in this status.")] = TaskStatus.PENDING,
+    status: Annotated[TaskStatus, typer.Option("--status", help="Only tasks with this status")] = TaskStatus.PENDING,
     workflow_type: WorkflowOption = None,
     limit: Limit = 50,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks, the oldest first; without options those that wait for an answer.
+    """List tasks, oldest first; by default those that wait for an answer.
 
     \b
     Example:
@@ -47,7 +47,7 @@ def list_tasks(
         if as_json:
             print_json([without_token(task) for task in found])
         else:
-            print_list(found, _row, as_json=False, empty="There are no such tasks.")
+            print_list(found, _row, as_json=False, empty="No tasks match.")
 
 
 def _row(task: ValidationTask) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _row(task: ValidationTask) -> dict[str, Any]:
 
 @app.command()
 def show(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show a task with the albums that it asks about, and with what was answered.
+    """Show a task with its albums and its answer.
 
     \b
     Example:
@@ -78,13 +78,13 @@ def show(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as
     print_fields({name: getattr(task, name) for name in shown if name not in ("albums", "validated_data")})
     for name in ("albums", "validated_data"):
         if shown[name]:
-            say("Asked about:" if name == "albums" else "Answered:")
+            say("Albums:" if name == "albums" else "Answer:")
             print_table(shown[name])
 
 
 @app.command()
 def token(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Make a new token for a task that waits, and print it, this once; the one before is worth nothing any more.
+    """Create a new token for a waiting task and print it, this once; the previous one becomes invalid.
 
     \b
     Example:
@@ -103,19 +103,19 @@ def token(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, a
 def complete(
     task_id: TaskId,
     shown: Annotated[
-        str, typer.Option("--token", metavar="TOKEN", envvar="JOBTABLE_TASK_TOKEN", help="The token of the task.")
+        str, typer.Option("--token", metavar="TOKEN", envvar="JOBTABLE_TASK_TOKEN", help="Token of the task")
     ],
     answer: Annotated[
         Path | None,
-        typer.Option("--answer", metavar="FILE", help="A JSON list of albums; - reads it from stdin."),
+        typer.Option("--answer", metavar="FILE", help="JSON list of albums; - reads it from stdin"),
     ] = None,
-    confirm: Annotated[bool, typer.Option("--confirm", help="Answer that all albums are right as they are.")] = False,
+    confirm: Annotated[bool, typer.Option("--confirm", help="Confirm that all albums are correct")] = False,
     submit_only: SubmitOnly = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a task, and run its execution until it ends or waits again.
+    """Answer a task and run its execution until it ends or waits again.
 
     The answer is a list of the albums that are right, as `jobtable tasks show --json` shows them; what it leaves out is
     taken for wrong.
@@ -143,7 +143,7 @@ def _read(file: Path) -> Any:
     except OSError as error:
         raise typer.BadParameter(f"{file} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise typer.BadParameter(f"{file} is no JSON: {error}") from error
+        raise typer.BadParameter(f"{file} is not JSON: {error}") from error
 
 
 @app.command()

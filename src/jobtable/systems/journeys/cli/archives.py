@@ -27,7 +27,7 @@ def export(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a journey with every item and every object of it and of its jobs to one file, with checksums.
+    """Write a journey and its jobs, with every item and object, to one file with checksums.
 
     \b
     Example:
@@ -45,7 +45,7 @@ def export(
 
 
 def import_journey(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `export` has written.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="File that `journeys export` wrote")],
     existing: Annotated[
         Existing,
         typer.Option(
@@ -55,21 +55,21 @@ def import_journey(
         ),
     ] = Existing.REFUSE,
     most_bytes: Annotated[
-        int, typer.Option("--most-bytes", min=1, help="Refuse a file that holds more than this, unpacked.")
+        int, typer.Option("--most-bytes", min=1, help="Reject a file whose unpacked size is larger")
     ] = MOST_BYTES,
     yes: Yes = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring in a journey from a file, once all of the file is checked; if it is interrupted, run it again.
+    """Import a journey after its whole file is checked; if interrupted, run it again.
 
     \b
     Example:
         jobtable journeys import backup.zip --existing merge
     """
     if existing is Existing.REPLACE:
-        confirm(f"Delete what the journey in {path} has here, and is not in the file?", yes=yes)
+        confirm(f"Delete everything of the stored journey that {path} does not contain?", yes=yes)
     with open_services(store, objects, creates=True) as services:
         done = services.get(JourneyBackups).import_journey_complete(path, existing, most_bytes=most_bytes)
     if as_json:
@@ -81,13 +81,15 @@ def import_journey(
 
 def delete(
     journey_id: JourneyId,
-    stop: Annotated[bool, typer.Option("--stop", help="If it runs: cancel it first, and wait for its worker.")] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Cancel the journey if it is active, and wait for its worker")
+    ] = False,
     yes: Yes = False,
     user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Delete a journey and the jobs that ran it, with every item and object; if it is interrupted, run it again.
+    """Delete a journey and its jobs, with every item and object; if interrupted, run it again.
 
     \b
     Example:

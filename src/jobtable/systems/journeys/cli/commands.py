@@ -33,38 +33,36 @@ for _name, _command in {**details.COMMANDS, **archives.COMMANDS}.items():
 OnlySubmit = Annotated[
     bool, typer.Option("--submit-only", help=f"Start no worker: those of the queue `{QUEUE}` do the work.")
 ]
-Skip = Annotated[
-    list[str] | None, typer.Option("--skip", metavar="STAGE", help="Pass over this stage, which must allow it.")
-]
+Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="STAGE", help="Stage to skip, which must allow it")]
 
 
 @app.command()
 def create(
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="SOURCE", dir_okay=False, help="The SQLite file to transform, where workers can read it."
-        ),
+        typer.Argument(metavar="SOURCE", dir_okay=False, help="SQLite file to transform, where workers can read it"),
     ],
-    name: Annotated[str, typer.Option("--name", help="What people call it.")] = "Product catalogue",
-    journey_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id. Without it: a new one.")] = None,
-    priority: Annotated[Priority, typer.Option("--priority", help="How urgent it is.")] = Priority.MEDIUM,
-    batch_rows: Annotated[int, typer.Option("--batch-rows", min=1, help="How many rows are migrated at once.")] = 200,
+    name: Annotated[str, typer.Option("--name", help="Name of the journey")] = "Product catalogue",
+    journey_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Id of the journey (default: a new one)")
+    ] = None,
+    priority: Annotated[Priority, typer.Option("--priority", help="Priority of the journey")] = Priority.MEDIUM,
+    batch_rows: Annotated[int, typer.Option("--batch-rows", min=1, help="Number of rows to migrate at once")] = 200,
     stage: Annotated[
         list[str] | None,
-        typer.Option("--stage", metavar="STAGE=MODULE:CLASS", help="Another class for a stage."),
+        typer.Option("--stage", metavar="STAGE=MODULE:CLASS", help="Class for a stage, instead of the default one"),
     ] = None,
     can_skip: Annotated[
-        list[str] | None, typer.Option("--can-skip", metavar="STAGE", help="A stage that may be skipped.")
+        list[str] | None, typer.Option("--can-skip", metavar="STAGE", help="Stage that may be skipped; repeatable")
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules/--no-rules", help="With the rules of the example, or none.")] = True,
-    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds that a stage may take.")] = 1800,
+    rules: Annotated[bool, typer.Option("--rules/--no-rules", help="Add the rules of the example, or none")] = True,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Maximum duration of a stage in seconds")] = 1800,
     user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a journey of the six default stages, with rules that a product catalogue needs.
+    """Create a journey with the six default stages and the rules for a product catalogue.
 
     \b
     Example:
@@ -107,11 +105,11 @@ def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
 
 @app.command()
 def example(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file to write.")],
-    products: Annotated[int, typer.Option("--products", min=1, help="How many products.")] = 500,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same rows.")] = 1,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="SQLite file to write")],
+    products: Annotated[int, typer.Option("--products", min=1, help="Number of products")] = 500,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same rows")] = 1,
 ) -> None:
-    """Write a product catalogue that nobody has, to try a journey on.
+    """Write an invented product catalogue, to try a journey.
 
     \b
     Example:
@@ -126,13 +124,13 @@ def example(
 
 @app.command("list")
 def list_journeys(
-    status: Annotated[JourneyStatus | None, typer.Option("--status", help="Only those with this status.")] = None,
+    status: Annotated[JourneyStatus | None, typer.Option("--status", help="Only journeys with this status")] = None,
     limit: Limit = 50,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List journeys, the newest first.
+    """List journeys, newest first.
 
     \b
     Example:
@@ -148,7 +146,7 @@ def list_journeys(
 
 @app.command()
 def show(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show a journey with its stages and their executions.
+    """Show a journey with its stages and executions.
 
     \b
     Example:
@@ -168,7 +166,7 @@ def run(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a journey with a worker of its own and a progress bar; after a crash or Ctrl-C, go on with it.
+    """Run a journey with its own worker and a progress bar, or continue it after a crash or Ctrl-C.
 
     \b
     Example:
@@ -187,7 +185,7 @@ def resume(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a paused journey, behind the last step that was finished.
+    """Resume a paused journey after its last finished step.
 
     \b
     Example:
@@ -207,7 +205,7 @@ def retry(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the failed or cancelled stage of a journey again, as a new execution, and then the stages behind it.
+    """Run the failed or cancelled stage again, as a new execution, and then the later stages.
 
     \b
     Example:
@@ -255,7 +253,7 @@ def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
 
 @app.command()
 def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
-    """Let a journey stop behind the step that runs now, or where that step saves its position.
+    """Pause a journey after its current step, or where that step saves its position.
 
     \b
     Example:
@@ -268,7 +266,7 @@ def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = N
 
 @app.command()
 def cancel(journey_id: JourneyId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
-    """End a journey; what it has done so far stays.
+    """Cancel a journey; its results so far are kept.
 
     \b
     Example:

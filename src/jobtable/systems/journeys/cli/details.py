@@ -19,8 +19,8 @@ from jobtable.systems.journeys.parts import LogEntryLevel, ReportType, RuleStatu
 from jobtable.systems.journeys.rules import applicable
 from jobtable.systems.journeys.service import Journeys
 
-JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
-Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage.")]
+JourneyId = Annotated[str, typer.Argument(metavar="ID", help="Id of the journey")]
+Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only this stage")]
 _LINES = 100
 _COLOURS = {LogEntryLevel.ERROR: "red", LogEntryLevel.WARNING: "yellow", LogEntryLevel.DEBUG: "dim"}
 
@@ -28,10 +28,10 @@ _COLOURS = {LogEntryLevel.ERROR: "red", LogEntryLevel.WARNING: "yellow", LogEntr
 def logs(
     journey_id: JourneyId,
     stage: Stage = None,
-    step: Annotated[str | None, typer.Option("--step", metavar="STEP", help="Only of this step.")] = None,
-    level: Annotated[LogEntryLevel | None, typer.Option("--level", help="Only this level.")] = None,
+    step: Annotated[str | None, typer.Option("--step", metavar="STEP", help="Only this step")] = None,
+    level: Annotated[LogEntryLevel | None, typer.Option("--level", help="Only lines of this level")] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Every line, from object storage, in place of those worth a quick look.")
+        bool, typer.Option("--full", help="Every line, from object storage, instead of the notable ones")
     ] = False,
     limit: Annotated[
         int | None,
@@ -40,14 +40,14 @@ def logs(
             "-n",
             min=1,
             max=MOST_LINES,
-            help="How many lines to show at most. Without it: 100, with --full all of them.",
+            help="Maximum number of lines (default: 100, or all with --full)",
         ),
     ] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the latest lines of the latest executions, or with --full everything that they have logged.
+    """Show the latest log lines of the latest executions, or all of them with --full.
 
     \b
     Example:
@@ -117,7 +117,7 @@ def _print_all(lines: Iterable[dict[str, Any]], *, as_json: bool) -> None:
 def reports(
     journey_id: JourneyId,
     stage: Stage = None,
-    report_type: Annotated[ReportType | None, typer.Option("--type", help="Only of this type.")] = None,
+    report_type: Annotated[ReportType | None, typer.Option("--type", help="Only reports of this type")] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -151,11 +151,13 @@ def _report_row(record: JobReport) -> dict[str, Any]:
 
 def report(
     journey_id: JourneyId,
-    report_id: Annotated[str, typer.Argument(metavar="REPORT", help="The report's id, as `reports` lists it.")],
+    report_id: Annotated[
+        str, typer.Argument(metavar="REPORT", help="Id of the report, as `journeys reports` lists it")
+    ],
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Print one report, whole, as JSON.
+    """Print a whole report as JSON.
 
     \b
     Example:
@@ -173,13 +175,14 @@ def report(
 def rules(
     journey_id: JourneyId,
     stage: Annotated[
-        str | None, typer.Option("--stage", metavar="STAGE", help="Those that apply to this stage, most urgent first.")
+        str | None,
+        typer.Option("--stage", metavar="STAGE", help="Only rules that apply to this stage, most urgent first"),
     ] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules of a journey, or those that apply to one of its stages.
+    """List the rules of a journey, or of one of its stages.
 
     \b
     Example:
@@ -207,12 +210,12 @@ def _rule_row(found: SecondBrainRule) -> dict[str, Any]:
 
 def rule(
     journey_id: JourneyId,
-    rule_id: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")],
-    status: Annotated[RuleStatus, typer.Argument(metavar="STATUS", help="active, inactive or deprecated.")],
+    rule_id: Annotated[str, typer.Argument(metavar="RULE", help="Id of the rule")],
+    status: Annotated[RuleStatus, typer.Argument(metavar="STATUS", help="New status")],
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Switch a rule on or off; stages that begin afterwards see it.
+    """Switch a rule on or off, for stages that start later.
 
     \b
     Example:

@@ -34,31 +34,29 @@ def _ids(services: Services) -> Iterator[str]:
     return (sweep.job_id for sweep in services.get(Sweeps).list_sweeps().take(MOST))
 
 
-SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.", autocompletion=completed(_ids))]
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="Id of the sweep", autocompletion=completed(_ids))]
 
 Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=0, help="Start so many workers here, and stay until the sweep has ended.")
+    int, typer.Option("--workers", "-w", min=0, help="Number of workers to start here; wait until the sweep ends")
 ]
-Inline = Annotated[
-    bool, typer.Option("--inline", help="Let these workers run tasks that are marked inline in their own process.")
-]
+Inline = Annotated[bool, typer.Option("--inline", help="Let these workers run inline tasks in their own process")]
 Follow = Annotated[
     bool,
-    typer.Option("--follow", "-f", help="Stay until the sweep has ended, whoever runs it; show how far it is."),
+    typer.Option("--follow", "-f", help="Wait until the sweep ends and show its progress"),
 ]
 LeaseSeconds = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="After how many silent seconds a worker counts as dead.")
+    float | None, typer.Option(metavar="SECONDS", help="Time without a heartbeat after which a worker counts as dead")
 ]
 
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The definition, in YAML or JSON.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Definition in YAML or JSON")],
     workers: Workers = 0,
     is_followed: Follow = False,
     inline: Inline = False,
     sweep_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="An id of your own; run it again to take the sweep up.")
+        str | None, typer.Option("--id", metavar="ID", help="Your own id; run the command again to continue the sweep")
     ] = None,
     lease_seconds: LeaseSeconds = None,
     user: User = None,
@@ -66,7 +64,7 @@ def run(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Submit the sweep that a file defines. With workers: run it, show how far it is, and print what is best.
+    """Submit the sweep that a file defines. With workers, run it, show its progress, and print the best trials.
 
     Without workers it prints the sweep's id; any `jobtable worker` of its queue then plans and runs the trials, and
     --follow waits for them. The exit code is 5 if the sweep ends otherwise than COMPLETED.
@@ -97,7 +95,7 @@ def resume(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put every trial back into the queue that has ended but is not COMPLETED, from its last checkpoint.
+    """Requeue every trial that ended without being COMPLETED, from its last checkpoint.
 
     Trials that were stopped early, because they were not good enough, stay so.
 
@@ -118,9 +116,9 @@ def resume(
 @app.command()
 def extend(
     sweep_id: SweepId,
-    trials: Annotated[int | None, typer.Option("--trials", min=1, help="So many more trials.")] = None,
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="Number of trials to add")] = None,
     total: Annotated[
-        int | None, typer.Option("--total", min=1, help="So many trials in all; again it changes nothing.")
+        int | None, typer.Option("--total", min=1, help="Total number of trials; repeating it changes nothing")
     ] = None,
     workers: Workers = 0,
     is_followed: Follow = False,
@@ -131,18 +129,18 @@ def extend(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a sweep that runs or is COMPLETED more trials, as if it had had them from the beginning.
+    """Add trials to a sweep that runs or is COMPLETED, as if it had them from the start.
 
     \b
     Example:
         jobtable sweeps extend 6f1c1ad0 --trials 20 --workers 2
     """
     if (trials is None) == (total is None):
-        raise typer.BadParameter("give either --trials, to add some, or --total")
+        raise typer.BadParameter("use either --trials or --total")
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
     with services_of(settings) as services:
         sweeps = services.get(Sweeps)
-        say(f"Trials in all: {sweeps.extend(sweep_id, trials=trials, total=total, by=settings.user)}")
+        say(f"Total trials: {sweeps.extend(sweep_id, trials=trials, total=total, by=settings.user)}")
         sweep = sweeps.get_definition(sweep_id)
         working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
         _go_on(services, sweep_id, working, as_json=as_json)
@@ -151,13 +149,13 @@ def extend(
 @app.command()
 def show(
     sweep_id: SweepId,
-    trials: Annotated[bool, typer.Option("--trials", help="Also every trial, by number.")] = False,
-    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Stay until the sweep has ended.")] = False,
+    trials: Annotated[bool, typer.Option("--trials", help="Also show every trial, by number")] = False,
+    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Wait until the sweep ends")] = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a sweep is, and what is best so far.
+    """Show the progress of a sweep and its best trials.
 
     \b
     Example:
@@ -178,7 +176,7 @@ def show(
 
 @app.command("list")
 def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """List sweeps, the newest first.
+    """List sweeps, newest first.
 
     \b
     Example:
@@ -193,7 +191,7 @@ def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl =
 def best(
     sweep_id: SweepId, limit: Limit = 1, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
 ) -> None:
-    """Print the best trials that ran to their end, with their parameters.
+    """Print the best completed trials with their parameters.
 
     \b
     Example:
@@ -208,7 +206,7 @@ def best(
 
 @app.command()
 def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Print every trial by number, as CSV with a column for each parameter, or as JSON.
+    """Print every trial by number, as CSV with a column per parameter, or as JSON.
 
     In CSV text stands as it is, all other values as JSON; of a parameter that a trial does not have, nothing.
 
@@ -231,7 +229,7 @@ def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None
 def stop(
     sweep_id: SweepId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
 ) -> None:
-    """Make no more trials, and let those that run end in order. `jobtable sweeps resume` takes it up again.
+    """Stop a sweep: start no more trials and let running ones end early. `jobtable sweeps resume` continues it.
 
     \b
     Example:

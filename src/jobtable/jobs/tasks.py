@@ -43,7 +43,6 @@ def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[
 
 
 def _context_in(parameters: list[inspect.Parameter]) -> str | None:
-    """Return the name of the parameter that takes the job's context."""
     for parameter in parameters:
         # With `from __future__ import annotations` an annotation is text.
         kind = getattr(parameter.annotation, "__name__", parameter.annotation)

@@ -105,7 +105,6 @@ class LineSplitter:
         return self._line(begin, begin + len(rest)) if rest else None
 
     def _piece(self, begin: int) -> Line:
-        """The beginning of a line that is too long."""
         self._start = self._boundary(begin + self._longest)
         return self._line(begin, self._start)
 

@@ -355,7 +355,6 @@ class OutputCapture:
                 self.on_flushed(Flushed(wish.number, problem, may_pass))
 
     def _take_sent(self, marked: str) -> None:
-        """Take what the job's context has sent."""
         match self._receiver.take(marked):
             case SentLine(line, is_whole):
                 if self._last_left_out and self._last_lines_budget.take():
@@ -376,11 +375,9 @@ class OutputCapture:
             self._is_text_within_line = data[-1:] not in (b"\r", b"\n")
 
     def _append_lines(self, data: bytes) -> None:
-        """Add whole lines to the text, on a line of their own."""
         self._append(b"\n" + data if self._is_text_within_line else data)
 
     def _write_text(self) -> None:
-        """Hand on what was added, all at once."""
         self._text.append(b"".join(self._new_text))
         self._new_text.clear()
 

@@ -161,7 +161,6 @@ class ProcessSlots:
             _LOG.warning("could not %s: %s", what, problem)
 
     def _replace_server(self) -> None:
-        """Replace a dead server, unless another thread did."""
         with self._lock:
             if not self._server.is_alive():
                 _LOG.warning("the process that starts jobs has died; starting another one")

@@ -257,7 +257,6 @@ class JobProcess:
 
 
 def _unexpected(ended: Exit) -> str:
-    """Why a process ended without a report."""
     memory = f"it had used up to {ended.most_memory_bytes / _MEGABYTE:,.0f} MB of memory"
     if ended.code >= 0:
         return f"its process ended with exit code {ended.code} before the task returned; {memory}"

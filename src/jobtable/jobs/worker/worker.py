@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Literal, Protocol
+from typing import Literal
 
 from jobtable.errors import ConflictError, JobtableError, ValueRefusedError
 from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
-from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.holding import Conclusions, Heartbeats, WorkerReport
@@ -124,30 +123,6 @@ _LOOK_SECONDS = 0.02
 _OBJECTS_BETWEEN_COLLECTIONS = 5_000
 _SILENT_SECONDS = 1.0
 _STILL_ENDING = "stopping: still unregistering this worker; send another signal to exit without that"
-
-
-class Slots(Protocol):
-    """Where a worker runs the jobs that it has claimed."""
-
-    def room(self) -> int:
-        """How many more jobs can be taken now."""
-        ...
-
-    def is_idle(self) -> bool:
-        """Whether no job runs."""
-        ...
-
-    def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
-        """Run claimed jobs; `claimed_at` is from before the claim, on the monotonic clock."""
-        ...
-
-    def drain(self, grace_seconds: float) -> None:
-        """Tell all jobs to end, and release those that do not in time."""
-        ...
-
-    def close(self) -> None:
-        """Release all resources, once nothing runs."""
-        ...
 
 
 class Worker:
@@ -287,7 +262,6 @@ class Worker:
                 idle = self._wait_for_work(mark, idle)
 
     def _keep_up(self) -> None:
-        """Do what is due for all; failures are retried soon."""
         try:
             self._conclusions.count("recovered", len(self._upkeep.run()))
         except JobtableError as error:
@@ -296,7 +270,6 @@ class Worker:
             _LOG.warning("could not promote due jobs or recover lost ones; will retry: %s", error)
 
     def _claim(self) -> int:
-        """Start as many jobs as there is room for; return their number."""
         claimed = 0
         for queue in list(self._upkeep.queues):
             room = self._slots.room()
@@ -331,7 +304,6 @@ class Worker:
         return _SHORTEST_IDLE_SECONDS
 
     def _is_unchanged(self, mark: object | None) -> bool:
-        """Whether the store is certainly unchanged."""
         try:
             return mark is not None and self._jobs.store.change_mark() == mark
         except JobtableError:
@@ -351,7 +323,7 @@ class Worker:
 
     # --- set-up -----------------------------------------------------------------------------------------------------
 
-    def _make_slots(self, heartbeats: Heartbeats) -> Slots:
+    def _make_slots(self, heartbeats: Heartbeats) -> ProcessSlots | InlineSlots:
         def processes() -> ProcessSlots:
             return ProcessSlots(
                 self._slot_count,

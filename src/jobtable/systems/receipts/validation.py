@@ -184,7 +184,7 @@ class ValidationService:
     def _add(
         self, receipt: _Receipt, field_name: str, field_category: str | None, step: _CallStep
     ) -> list[ReceiptValidationResult]:
-        state = self._read(receipt, field_name)
+        state = self._read(receipt, field_name, field_category or field_name)
         done = state.calls.finished.get(step.call) or state.calls.unfinished.get(step.call, [])
         if step.number < len(done):  # stored by an earlier attempt of this call
             return _results(state, step.findings, done[step.number])
@@ -197,24 +197,19 @@ class ValidationService:
         with self._store.transaction() as transaction:
             for result in results:
                 transaction.add(result)
-            self._update_counts(
-                transaction,
-                state,
-                field_category or field_name,
-                _count(state.counts, results, 1),
-                state.calls.with_step(step, [*done, state.following]),
-            )
+            counts = _count(state.category.result_summary, results, 1)
+            self._update_counts(transaction, state, counts, state.calls.with_step(step, [*done, state.following]))
         return results
 
     def _remove(self, receipt: _Receipt, field_name: str, result_index: int) -> None:
         key = ReceiptValidationResult.key(**receipt._asdict(), field_name=field_name, result_index=result_index)
-        state = self._read(receipt, field_name)
+        state = self._read(receipt, field_name, field_name)
         result = self._store.get(key)  # read after the counts, which then include it
         with self._store.transaction() as transaction:
             transaction.delete(key, when=ReceiptValidationResult.type == result.type)
-            counts = _count(state.counts, [result], -1)
+            counts = _count(state.category.result_summary, [result], -1)
             used = ReceiptValidationCategory.next_index.set(state.following)
-            self._update_counts(transaction, state, field_name, counts, state.calls, used)
+            self._update_counts(transaction, state, counts, state.calls, used)
 
     def _revise(self, validation: ReceiptChatGPTValidation) -> None:
         receipt = _Receipt(validation.image_id, validation.receipt_id)
@@ -236,14 +231,20 @@ class ValidationService:
                 when=unchanged(summary, ReceiptValidationSummary.overall_status, ReceiptValidationSummary.deleted_at),
             )
 
-    def _read(self, receipt: _Receipt, field_name: str) -> _State:
+    def _read(self, receipt: _Receipt, field_name: str, field_category: str) -> _State:
         """Read what a change is based on. Its transaction succeeds only if nothing of this has changed."""
-        place = receipt._asdict()
-        results = ReceiptValidationResult.key(**place, field_name=field_name)
-        category = self._store.find(ReceiptValidationCategory.key(**place, field_name=field_name))
-        last = self._store.query(results, newest_first=True, limit=1).first()
+        place = {**receipt._asdict(), "field_name": field_name}
+        stored = self._store.find(ReceiptValidationCategory.key(**place))
+        last = self._store.query(ReceiptValidationResult.key(**place), newest_first=True, limit=1).first()
         # The summary is read after its parts, so it shows a deletion that has removed some of them.
-        return _State(field_name, self._open_summary(receipt), category, last)
+        summary = self._open_summary(receipt)
+        category = stored or ReceiptValidationCategory(
+            **place,
+            validation_timestamp=summary.validation_timestamp,
+            field_category=field_category,
+            status=ValidationStatus.PENDING,
+        )
+        return _State(summary, category, stored is None, last)
 
     def _open_summary(self, receipt: _Receipt) -> ReceiptValidationSummary:
         summary = self.get_summary(*receipt)
@@ -252,40 +253,25 @@ class ValidationService:
         return summary
 
     def _update_counts(
-        self,
-        transaction: Transaction,
-        state: _State,
-        field_category: str,
-        counts: ResultSummary,
-        calls: _Calls,
-        *more: Update,
+        self, transaction: Transaction, state: _State, counts: ResultSummary, calls: _Calls, *more: Update
     ) -> None:
-        summary, kind, field = state.summary, ReceiptValidationCategory, _field_summary(counts)
+        summary, category, kind, field = state.summary, state.category, type(state.category), _field_summary(counts)
         unfinished, finished = calls.unfinished or None, calls.finished or None
-        if state.category is None:
-            category = ReceiptValidationCategory(
-                image_id=summary.image_id,
-                receipt_id=summary.receipt_id,
-                field_name=state.field_name,
-                validation_timestamp=summary.validation_timestamp,
-                field_category=field_category,
-                status=field.status,
-                result_summary=counts,
-                unfinished=unfinished,
-                finished=finished,
+        if state.is_new:
+            transaction.add(
+                category.replace(status=field.status, result_summary=counts, unfinished=unfinished, finished=finished)
             )
-            transaction.add(category)
         else:
             transaction.update(
-                state.category,
+                category,
                 kind.result_summary.set(counts),
                 kind.status.set(field.status),
                 kind.unfinished.set(unfinished),
                 kind.finished.set(finished),
                 *more,
-                when=unchanged(state.category, kind.result_summary, kind.unfinished, kind.finished, kind.next_index),
+                when=unchanged(category, kind.result_summary, kind.unfinished, kind.finished, kind.next_index),
             )
-        fields = summary.field_summary | {state.field_name: field}
+        fields = summary.field_summary | {category.field_name: field}
         transaction.update(
             summary,
             ReceiptValidationSummary.field_summary.set(fields),
@@ -295,25 +281,21 @@ class ValidationService:
 
 
 class _State(NamedTuple):
-    field_name: str
     summary: ReceiptValidationSummary
-    category: ReceiptValidationCategory | None
+    category: ReceiptValidationCategory
+    is_new: bool
+    """Whether the category is not stored yet."""
     last: ReceiptValidationResult | None
-
-    @property
-    def counts(self) -> ResultSummary:
-        return self.category.result_summary if self.category else ResultSummary()
 
     @property
     def following(self) -> int:
         """The index of the next result; no earlier one has had it, even if removed."""
-        used = 0 if self.category is None else self.category.next_index or 0
+        used = self.category.next_index or 0
         return used if self.last is None else max(used, self.last.result_index + 1)
 
     @property
     def calls(self) -> _Calls:
-        there = self.category
-        return _Calls({}, {}) if there is None else _Calls(there.unfinished or {}, there.finished or {})
+        return _Calls(self.category.unfinished or {}, self.category.finished or {})
 
 
 class _Calls(NamedTuple):
@@ -351,7 +333,7 @@ def _results(state: _State, findings: Iterable[Finding], first_index: int) -> li
             image_id=state.summary.image_id,
             receipt_id=state.summary.receipt_id,
             **vars(finding),
-            field_name=state.field_name,
+            field_name=state.category.field_name,
             result_index=index,
             validation_timestamp=state.summary.validation_timestamp,
         )

@@ -67,14 +67,9 @@ def _summed(day: date, workflow_type: WorkflowType, executions: Iterable[Executi
 
 def count_and_compare(store: Store, day: date) -> MetricsComparison:
     """Compute the metrics of both workflow types for a day without storing them."""
-    return MetricsComparison(
-        step_functions=count_executions(store, day, WorkflowType.STEP_FUNCTIONS),
-        durable_functions=count_executions(store, day, WorkflowType.DURABLE_FUNCTIONS),
-    )
+    return MetricsComparison(*(count_executions(store, day, each) for each in WorkflowType))
 
 
 def compute_and_compare(store: Store, day: date) -> MetricsComparison:
     """Compute and store the metrics of both workflow types for a day."""
-    for workflow_type in WorkflowType:
-        compute_metrics(store, day, workflow_type)
-    return AlbumWorkflows(store).compare_metrics(day)
+    return MetricsComparison(*(compute_metrics(store, day, each) for each in WorkflowType))

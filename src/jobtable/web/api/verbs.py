@@ -22,16 +22,17 @@ Verb: TypeAlias = Callable[..., Any]
 def add_verbs(router: APIRouter, service: Any, parameters: Mapping[str, Any], *routes: tuple[str, str, Verb]) -> None:
     """Add routes that each call one verb of a service: their name, `METHOD /path`, and the verb.
 
-    `service` is the annotation by which FastAPI hands in the service, `parameters` has those that take the place of the
-    verbs' own, by the parameter's name. A Query is answered with a page, whose limit is the request's, a number as the
-    count of items that were written, and None with 404. The description is the first paragraph of the docstring without
-    what the verb raises, which the status codes say.
+    `service` is the annotation by which FastAPI hands in the service. `parameters` has annotations that replace the
+    verbs' own, by the name of the parameter or as `return`. A Query is answered with a page, whose limit is the
+    request's, a number as the count of items that were written, and None with 404. The description is the first
+    paragraph of the docstring without what the verb raises, which the status codes say.
     """
     for name, operation, verb in routes:
         method, path = operation.split()
-        endpoint, answer = _endpoint(verb)
+        hints = {**get_type_hints(verb, include_extras=True), **parameters}
+        endpoint, answer = _endpoint(verb, hints["return"])
         endpoint.__module__ = verb.__module__  # metrics name the route after it
-        endpoint.__signature__ = _signature(verb, service, parameters)  # type: ignore[attr-defined]
+        endpoint.__signature__ = _signature(verb, service, hints)  # type: ignore[attr-defined]
         router.add_api_route(
             path,
             allow(READ if method == "GET" else WRITE)(endpoint),
@@ -42,9 +43,8 @@ def add_verbs(router: APIRouter, service: Any, parameters: Mapping[str, Any], *r
         )
 
 
-def _endpoint(verb: Verb) -> tuple[Verb, Any]:
+def _endpoint(verb: Verb, returned: Any) -> tuple[Verb, Any]:
     """Return the function of a route, and the type of its answer."""
-    returned = _hints(verb)["return"]
     if get_origin(returned) is Query:
         page = PageOf.__class_getitem__(get_args(returned))
         return lambda service, paging, **values: paging.page(verb(service, **values)), page
@@ -62,14 +62,13 @@ def _endpoint(verb: Verb) -> tuple[Verb, Any]:
     return answer, model
 
 
-def _signature(verb: Verb, service: Any, parameters: Mapping[str, Any]) -> inspect.Signature:
-    hints = _hints(verb)
+def _signature(verb: Verb, service: Any, hints: Mapping[str, Any]) -> inspect.Signature:
     handed = {"service": service} | ({"paging": Paging} if get_origin(hints["return"]) is Query else {})
     own = [each for each in inspect.signature(verb).parameters.values() if each.name not in ("self", "limit")]
     return inspect.Signature(
         [
             *(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=handed[name]) for name in handed),
-            *(_parameter(each, parameters.get(each.name, hints[each.name])) for each in own),
+            *(_parameter(each, hints[each.name]) for each in own),
         ]
     )
 
@@ -78,10 +77,6 @@ def _parameter(own: inspect.Parameter, annotation: Any) -> inspect.Parameter:
     is_dependency = any(isinstance(each, Depends) for each in getattr(annotation, "__metadata__", ()))
     default = own.empty if is_dependency else own.default
     return own.replace(annotation=annotation, kind=own.KEYWORD_ONLY, default=default)
-
-
-def _hints(verb: Verb) -> dict[str, Any]:
-    return get_type_hints(verb, include_extras=True)
 
 
 def _description(verb: Verb) -> str:

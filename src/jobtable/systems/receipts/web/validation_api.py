@@ -62,37 +62,22 @@ class FindingsBody(Body):
 # --- analyses -------------------------------------------------------------------------------------------------------
 
 
-@router.put("/analyses/labels")
-@allow(WRITE)
-def keep_label_analysis(analysis: ReceiptLabelAnalysis, analyses: TheAnalyses) -> ReceiptLabelAnalysis:
-    """Store the labels that a model assigns to a receipt's words, and replace an older analysis."""
-    return analyses.keep(analysis)
+def _add_analysis(path: str, kind: type[A], name: str, what: str) -> None:
+    """Add the routes that store and return one kind of analysis."""
+    keep = (f"keep_{name}", f"PUT /analyses/{path}", AnalysisService.keep)
+    add_verbs(router, TheAnalyses, {"analysis": kind, "return": kind}, keep)
 
-
-@router.put("/analyses/structure")
-@allow(WRITE)
-def keep_structure_analysis(analysis: ReceiptStructureAnalysis, analyses: TheAnalyses) -> ReceiptStructureAnalysis:
-    """Store the sections that a model recognised in a receipt, and replace an older analysis."""
-    return analyses.keep(analysis)
-
-
-@router.put("/analyses/line-items")
-@allow(WRITE)
-def keep_line_item_analysis(analysis: ReceiptLineItemAnalysis, analyses: TheAnalyses) -> ReceiptLineItemAnalysis:
-    """Store the items of a receipt, and replace an older analysis."""
-    return analyses.keep(analysis)
-
-
-def _add_get(path: str, kind: type[A], name: str, what: str) -> None:
-    @router.get(f"{RECEIPT_PATH}/analyses/{path}", name=name, response_model=kind, description=f"Return {what}.")
+    @router.get(
+        f"{RECEIPT_PATH}/analyses/{path}", name=f"get_{name}", response_model=kind, description=f"Return {what}."
+    )
     @allow(READ)
     def get(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> Any:
         return analyses.get(kind, image_id, receipt_id)
 
 
-_add_get("labels", ReceiptLabelAnalysis, "get_label_analysis", "the labels that a model assigns to a receipt's words")
-_add_get("structure", ReceiptStructureAnalysis, "get_structure_analysis", "the sections of a receipt")
-_add_get("line-items", ReceiptLineItemAnalysis, "get_line_item_analysis", "the items of a receipt")
+_add_analysis("labels", ReceiptLabelAnalysis, "label_analysis", "the labels that a model assigns to a receipt's words")
+_add_analysis("structure", ReceiptStructureAnalysis, "structure_analysis", "the sections of a receipt")
+_add_analysis("line-items", ReceiptLineItemAnalysis, "line_item_analysis", "the items of a receipt")
 
 
 def _add_list(path: str, kind: type[Timed], name: str, what: str) -> None:

@@ -385,7 +385,7 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
         ("task: m:f\nparams: abc", "the params of the job cannot be 'abc'"),
         ("task: m:f\ndepends_on: 5", "invalid depends_on 5; write a list"),
         ("task: m:f\ndepends_on: abc", "invalid depends_on 'abc'; write a list"),
-        ("task: m:f\nconfig: {retry: 3}", "the config of job 'f' cannot hold retry"),
+        ("task: m:f\nconfig: {retry: 3}", "the config of job 'f' cannot contain retry"),
         ("params: {}", "a job needs a task"),
         ("- a", "is not a definition"),
         ("task: train", "invalid task 'train'; write MODULE:FUNCTION"),

@@ -115,7 +115,7 @@ def retrying(
 
 
 def _reason_to_retry(error: ConditionFailedError | TransactionFailedError | TryAgain) -> str | None:
-    """Why an act is to be tried again; None if it would fail whatever is stored."""
+    """Return why to try an act again, or None if it would always fail."""
     if isinstance(error, TryAgain):
         return error.reason
     failures = error.failures if isinstance(error, TransactionFailedError) else ()

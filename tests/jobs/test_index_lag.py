@@ -188,7 +188,7 @@ def test_a_job_does_not_begin_anew_before_all_who_waited_for_it_can_wait_again(c
     (lease,) = claim(cloud.jobs)
     cloud.jobs.finish(lease, Outcome.failed("boom"))
     assert cloud.status(second) is Status.CANCELLED
-    with pytest.raises(ConflictError, match=f"job {first.job_id} cannot begin anew yet: .* retry it again in a moment"):
+    with pytest.raises(ConflictError, match=f"job {first.job_id} cannot restart yet: .* retry it again in a moment"):
         jobs.retry(first.job_id)
     assert cloud.status(first) is Status.FAILED
     cloud.catch_up()

@@ -150,7 +150,6 @@ def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], complaint: str) -> 
     [
         ("jobs", "list", "--limit", "9" * 30),
         ("jobs", "logs", "x", "--search", "y", "--limit", "9" * 30),
-        ("journeys", "logs", "x", "--limit", "9" * 30),
         ("queues", "show", "x", "--limit", "9" * 30),
         ("workers", "show", "x", "--limit", "9" * 30),
         ("objects", "list", "--limit", "9" * 30),

@@ -128,3 +128,7 @@ def test_an_export_without_a_name_stays_in_this_folder(
 def test_only_files_are_written(cli: CommandLine) -> None:
     check_that_only_files_are_replaced(cli, "journeys", "export", "JRN-1")
     check_that_a_missing_folder_is_refused(cli, "journeys", "export", "JRN-1")
+
+
+def test_a_limit_that_is_too_large_is_wrong_usage(cli: CommandLine) -> None:
+    assert "Error: Invalid value" in cli.run("journeys", "logs", "x", "--limit", "9" * 30, code=2).stderr

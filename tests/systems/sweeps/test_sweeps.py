@@ -441,7 +441,7 @@ def test_a_sweep_is_concluded_even_if_the_last_worker_died_before_it_could(monke
         driver.run(most=1)
         leases = driver.jobs.claim("default", limit=3, instance_id="a", lease_seconds=30)
         with monkeypatch.context() as patch:
-            patch.setattr(Runs, "_let_go_on", lambda runs, job_ids: None)
+            patch.setattr(Runs, "_advance", lambda runs, job_ids: None)
             assert driver.jobs.finish_many([(lease, Outcome.completed({"loss": 1.0})) for lease in leases]) == []
         progress = sweeps.get_progress("s")
         assert (progress.completed, progress.open, progress.status) == (3, 0, Status.RUNNING)

@@ -49,9 +49,7 @@ def test_a_store_that_is_locked_is_waited_for_with_a_word_about_it(
     assert code == 0, shown
 
 
-@pytest.mark.parametrize(
-    ("command", "greeting"), [("worker", "Working on"), ("up --no-worker --port 0", "Jobtable is")]
-)
+@pytest.mark.parametrize(("command", "greeting"), [("worker", "Serving"), ("up --no-worker --port 0", "Jobtable is")])
 def test_what_runs_on_says_once_that_it_waits_and_goes_on_by_itself(
     cli: CommandLine, tmp_path: Path, command: str, greeting: str
 ) -> None:

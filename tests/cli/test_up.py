@@ -244,14 +244,14 @@ def test_extras_that_are_missing_are_named(
 
 def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
     with up(tmp_path) as running:
-        running.read_until("Working on", _START_SECONDS)
+        running.read_until("Serving", _START_SECONDS)
         children = subprocess.run(
             ["pgrep", "-P", str(running.process.pid)], capture_output=True, text=True, check=True
         ).stdout.split()
         for child in children:
             os.kill(int(child), signal.SIGKILL)
         running.read_until("The worker exited with code -9; restarting it", _START_SECONDS)
-        running.read_until("Working on", _START_SECONDS)
+        running.read_until("Serving", _START_SECONDS)
         assert running.interrupt() == 0
 
 

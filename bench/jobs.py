@@ -30,7 +30,7 @@ from bench.job_tasks import plain_add
 from bench.measure import not_measured, report
 from bench.peer_servers import redis_server
 from jobtable.app import open_jobs
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.worker.worker import Worker
 from jobtable.testing.servers import ServerUnavailable, cache_folder

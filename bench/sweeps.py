@@ -15,7 +15,7 @@ from typing import Any
 from bench.measure import Contender, compare, not_measured, report
 from jobtable.app import open_jobs
 from jobtable.jobs.stored.entities import Job, JobMetric
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.tasks import task
 from jobtable.jobs.worker.worker import Worker

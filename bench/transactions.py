@@ -19,7 +19,7 @@ from bench.measure import Contender, compare
 from bench.raw_sqlite import RawSqlite
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.stored.entities import Job, JobStatus, main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.store.backend import Backend, Request, Response
 from jobtable.store.store import Store
 from jobtable.store.transactions import Transaction

@@ -17,7 +17,7 @@ from faults.clocks import open_jumping
 from faults.jobs import jobs_in_folder, problems_in, start, unfinished, url_of
 
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.worker.worker import Worker
 

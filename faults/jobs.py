@@ -12,7 +12,7 @@ from pathlib import Path
 from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import has_lease
-from jobtable.jobs.stored.fields import FINAL, Status
+from jobtable.jobs.stored.field_types import FINAL, Status
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -17,7 +17,7 @@ from faults.jobs import jobs_in_folder, problems_in, start, url_of
 
 from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.worker import Worker
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import ExecutionStatus, WorkflowType, workflows

@@ -16,7 +16,7 @@ from faults.jobs import end, jobs_in_folder, problems_in, start, url_of
 
 from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob, RetryPolicy
 from jobtable.jobs.worker.worker import Worker
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from faults.jobs import jobs_in_folder, problems_in, url_of
 
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.sweeps.service import Sweeps
 
 _FOLDER = Path(__file__).parent.parent / "examples" / "sweeps"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.model import Table
 from jobtable.store import Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend

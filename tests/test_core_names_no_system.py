@@ -13,9 +13,9 @@ SYSTEM_WORD = re.compile(r"sweep|journey|conversation|album|receipt|(?<!\w)execu
 ALLOWED = {
     "objects sweep": "the command that removes objects that no record names; no system has a part in it",
     'Name("sweep_id")': "the stored name of QueueJob.group_id, from the specification of the main table",
-    "from jobtable.objects.sweep import": "the verb of `objects sweep`",
+    "from jobtable.objects.orphans import": "the verb of `objects sweep`",
 }
-SWEEPS_OBJECTS = {"objects/sweep.py", "objects/__init__.py", "cli/objects.py"}
+SWEEPS_OBJECTS = {"objects/orphans.py", "objects/__init__.py", "cli/objects.py"}
 """The files of `objects sweep`, in which the word is that verb."""
 ENDINGS = {".py", ".html", ".js", ".css", ".svg", ".typed", ".md"}
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from jobtable import errors as errors  # for `except jobtable.errors.NotFoundError`
-from jobtable.exports import offer
+from jobtable.lazy_exports import offer
 
 if TYPE_CHECKING:
     from jobtable.app import Services, open_jobs

@@ -20,7 +20,7 @@ from jobtable.jobs.stored.entities import (
     QueueJob,
     main,
 )
-from jobtable.jobs.stored.fields import InstanceStatus, Status, rank_of
+from jobtable.jobs.stored.field_types import InstanceStatus, Status, rank_of
 from jobtable.model import Entity
 from jobtable.store import Store
 from tests.access_patterns import Question, World

@@ -23,7 +23,7 @@ from tests.cli.conftest import CommandLine
 from jobtable.app import Services
 from jobtable.cli.up import looks, modules_of_demo
 from jobtable.jobs.stored.entities import Instance
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.system import declared
 from jobtable.testing.servers import free_port

@@ -14,7 +14,7 @@ import pytest
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.catalogue import StreamRecord
+from jobtable.embedded.storage.table_catalogue import StreamRecord
 from jobtable.errors import RequestRefused, StreamExpired, TableNotFound
 from jobtable.testing import FakeClock
 

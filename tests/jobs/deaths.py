@@ -18,7 +18,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.objects import ObjectStore
 from jobtable.store import Store

@@ -25,12 +25,12 @@ from jobtable.jobs.stored.entities import (
     QueueJob,
     main,
 )
-from jobtable.jobs.stored.fields import CLAIMABLE, FINAL, Status, rank_of
+from jobtable.jobs.stored.field_types import CLAIMABLE, FINAL, Status, rank_of
 from jobtable.jobs.stored.locations import JobObjects
 from jobtable.jobs.submit.definition import EdgeCondition
 from jobtable.objects import key_parts
 from jobtable.objects.memory import MemoryObjectStore
-from jobtable.objects.sweep import DEFAULT_GRACE, sweep
+from jobtable.objects.orphans import DEFAULT_GRACE, sweep
 from jobtable.store import Store
 from jobtable.store.backend import Backend, Request, Response
 from jobtable.testing import FakeClock

@@ -34,7 +34,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import LONGEST_MESSAGE_BYTES, JobLogHandler
 from jobtable.jobs.report.recording import stored_number
 from jobtable.jobs.stored.entities import Job, JobMetric, JobStatus
-from jobtable.jobs.stored.fields import LogLevel
+from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.jobs.stored.locations import JobObjects
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.model.expressions import attribute_of

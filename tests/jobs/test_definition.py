@@ -20,7 +20,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.read.group_progress import read_group_progress
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob, RetryPolicy
 from jobtable.jobs.worker.worker import Worker
 from jobtable.model import Json

@@ -23,7 +23,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome, check_lease
 from jobtable.jobs.lifecycle.runs import MOST_UNOPENED
 from jobtable.jobs.stored.entities import Instance, Job, JobCheckpoint, JobGates, JobResource, main
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.submit.preparation import MOST_OPEN_DEPENDENCIES
 from jobtable.objects import object_key

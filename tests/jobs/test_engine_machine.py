@@ -16,7 +16,7 @@ from jobtable.errors import ConflictError, DependencyCycleError, JobStateError, 
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.lifecycle.transitions import ensure_queue
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import FINAL
+from jobtable.jobs.stored.field_types import FINAL
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.store import Store
 from jobtable.testing import FakeClock

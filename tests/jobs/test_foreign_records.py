@@ -10,7 +10,7 @@ import pytest
 from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Queue
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob
 
 AT = "2025-01-01T00:00:00"

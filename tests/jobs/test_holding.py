@@ -16,7 +16,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.entities import Instance, main
-from jobtable.jobs.stored.fields import Health, InstanceStatus, Status
+from jobtable.jobs.stored.field_types import Health, InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob
 from jobtable.jobs.worker.holding import MOST_AT_ONCE, Conclusions, Heartbeats, Wish, WorkerReport
 from jobtable.objects.memory import MemoryObjectStore

@@ -13,7 +13,7 @@ from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.entities import Instance, Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.worker.worker import Upkeep
 from jobtable.store import Store

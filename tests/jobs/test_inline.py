@@ -19,7 +19,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import Throttled
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.stored.fields import FINAL, InstanceStatus, Status
+from jobtable.jobs.stored.field_types import FINAL, InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.tasks import task
 from jobtable.jobs.worker.holding import Conclusions, Heartbeats

@@ -15,7 +15,7 @@ from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, WorkerReport
 from jobtable.store import Store

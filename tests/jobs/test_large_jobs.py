@@ -16,7 +16,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import JobGates
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.submit.preparation import MOST_JOB_BYTES
 from jobtable.jobs.tasks import FailTask, StopTask, task

@@ -9,7 +9,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import DependencyCycleError, JobStateError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.store import Store
 

@@ -10,7 +10,7 @@ from jobtable.app import open_jobs
 from jobtable.errors import BackendUnavailable, JobStateError, NotFoundError, StorageError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.many import act_on_each
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 
 

@@ -19,10 +19,10 @@ import pytest
 from tests.jobs.runs import AwayBackend, Run, run_in_memory, run_on
 
 from jobtable.errors import IncompleteBatchError, JobtableError
+from jobtable.jobs.report.captured_output import Flushed, LineSender, OutputCapture
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import LONGEST_MESSAGE_BYTES, OWN_LINE
 from jobtable.jobs.report.log_text import UPLOAD_SECONDS, TextSpool
-from jobtable.jobs.report.output import Flushed, LineSender, OutputCapture
 from jobtable.objects import ObjectInfo, Source
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock

@@ -12,7 +12,7 @@ import pytest
 from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import LogLevel, Status
+from jobtable.jobs.stored.field_types import LogLevel, Status
 from jobtable.jobs.submit.definition import NewJob, RetryPolicy
 from jobtable.jobs.worker.worker import Worker
 

@@ -7,7 +7,7 @@ from tests.access_patterns.jobs import at
 
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, Job, JobMetric, JobStatus, QueueJob, main
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.store import Store
 
 

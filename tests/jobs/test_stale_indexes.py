@@ -16,7 +16,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, JobStateError, NotFoundError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.recovery import LeaseObserver
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 

@@ -16,7 +16,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.deletion import Deletion
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.entities import Job, JobChild
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.store import Request, Response, Store
 

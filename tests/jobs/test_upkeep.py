@@ -11,7 +11,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, Throttled
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.entities import JobGates
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.worker.worker import Upkeep
 from jobtable.store import Backoff, Store

@@ -12,7 +12,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.read import waiting
 from jobtable.jobs.read.waiting import MOST_LISTED, Waiting, WaitKind
 from jobtable.jobs.stored.entities import Instance, Job
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.store import Store
 from jobtable.testing import FakeClock

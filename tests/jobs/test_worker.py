@@ -31,7 +31,7 @@ from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.read.logs import JobLogs
 from jobtable.jobs.report import log_text
 from jobtable.jobs.stored.entities import Job, main
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.worker import process_slots, processes, worker
 from jobtable.jobs.worker.worker import Worker

@@ -38,7 +38,7 @@ from jobtable.errors import (
 from jobtable.jobs.read.listing import JobFilter, list_jobs, newest_first
 from jobtable.jobs.read.logs import JobLogs
 from jobtable.jobs.stored.entities import Job, JobLog
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
 from jobtable.objects import object_key
 from jobtable.remote.server import Server

@@ -41,7 +41,7 @@ from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_text import UPLOAD_SECONDS
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobCheckpoint, JobLog, JobMetric, main
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.worker.worker import Worker
 from jobtable.remote.server import Server

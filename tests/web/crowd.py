@@ -26,7 +26,7 @@ from jobtable.jobs.stored.entities import (
     Queue,
     QueueJob,
 )
-from jobtable.jobs.stored.fields import Health, InstanceStatus, Status, rank_of
+from jobtable.jobs.stored.field_types import Health, InstanceStatus, Status, rank_of
 from jobtable.model import Entity
 
 START = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -19,8 +19,8 @@ from tests.web.conftest import Served, clock_that_was_ahead
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
 from jobtable.jobs.stored.entities import Job, JobDependency
-from jobtable.jobs.stored.fields import Status
-from jobtable.web import dependencies
+from jobtable.jobs.stored.field_types import Status
+from jobtable.web import injection
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
 from jobtable.web.strictness import check_body
 
@@ -401,7 +401,7 @@ def test_a_log_is_searched_page_by_page(client: httpx.Client) -> None:
 
 
 def test_rare_lines_are_looked_for_page_by_page(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dependencies, "_MOST_EXAMINED", 100)
+    monkeypatch.setattr(injection, "_MOST_EXAMINED", 100)
     job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "a", "queue": "rare"}).json()
     (lease,) = client.post("/api/v1/queues/rare/claim", json={"instance_id": "w"}).json()
     lines = [{"message": f"{number}", "level": "ERROR" if number == 250 else "INFO"} for number in range(300)]

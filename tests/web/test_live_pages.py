@@ -24,7 +24,7 @@ from tests.web.browsing import (
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.testing.servers import free_port
 

@@ -13,7 +13,7 @@ from tests.web.conftest import Served
 
 from jobtable.app import Services
 from jobtable.jobs.stored.entities import Instance, JobCheckpoint, JobStatus
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
 
 LONG = "x" * 200

@@ -11,7 +11,7 @@ from tests.web.conftest import Served
 
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Queue
-from jobtable.jobs.stored.fields import Health, InstanceStatus, Status
+from jobtable.jobs.stored.field_types import Health, InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.web.pages import queues
 from jobtable.web.pages.overview import read_overview

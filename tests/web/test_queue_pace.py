@@ -10,7 +10,7 @@ from tests.web.conftest import Served
 
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.entities import Instance
-from jobtable.jobs.stored.fields import InstanceStatus
+from jobtable.jobs.stored.field_types import InstanceStatus
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.web.pages import queues
 from jobtable.web.pages.queues import Pace, read_pace

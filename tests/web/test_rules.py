@@ -13,7 +13,7 @@ from tests.web.conftest import Served
 from jobtable.access.entities import Role
 from jobtable.errors import DefinitionError
 from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
-from jobtable.web.api.parts import PREFIX
+from jobtable.web.api.route_parts import PREFIX
 from jobtable.web.api.store import read_items
 from jobtable.web.api.workers import get_held_job, list_queue_states
 from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, allow, rule_of

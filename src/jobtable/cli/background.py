@@ -30,14 +30,14 @@ def beside(work: Callable[[threading.Event], None], name: str) -> Iterator[None]
         thread.join()
 
 
-class Upkeep(Protocol):
+class SystemUpkeep(Protocol):
     """Work of a system that must run beside a server or a worker."""
 
     def keep(self, wait: Callable[[float], bool], say: Callable[[str], None]) -> None:
         """Work until `wait(seconds)` returns True; `say` prints a line for people."""
 
 
-def _keep(upkeep: Upkeep, is_over: threading.Event) -> None:
+def _keep(upkeep: SystemUpkeep, is_over: threading.Event) -> None:
     upkeep.keep(is_over.wait, say)
 
 

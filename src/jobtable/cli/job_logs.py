@@ -17,7 +17,7 @@ from jobtable.jobs.read.log_search import FoundLine
 from jobtable.jobs.read.logs import JobLogs
 from jobtable.jobs.report.log_lines import as_text
 from jobtable.jobs.stored.entities import JobLog
-from jobtable.jobs.stored.fields import LogLevel
+from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.model.fields import format_timestamp
 
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say, visible
 from jobtable.jobs.read.group_progress import find_group_progress, percent_of
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import CLAIMABLE, InstanceStatus, Status
+from jobtable.jobs.stored.field_types import CLAIMABLE, InstanceStatus, Status
 from jobtable.jobs.verbs import JobVerbs
 
 _PAUSE_SECONDS = 0.1

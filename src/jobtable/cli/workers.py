@@ -12,7 +12,7 @@ from jobtable.cli.framework import MOST_LINES, new_group
 from jobtable.cli.options import AsJson, Limit, on_services
 from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part
 from jobtable.jobs.stored.entities import Instance, InstanceJob
-from jobtable.jobs.stored.fields import InstanceStatus
+from jobtable.jobs.stored.field_types import InstanceStatus
 
 app = new_group()
 

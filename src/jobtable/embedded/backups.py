@@ -19,8 +19,8 @@ from jobtable.embedded.descriptions import (
 from jobtable.embedded.request_checks import optional_moment
 from jobtable.embedded.restores import refuse_other_region, refuse_taken_name, restored_record
 from jobtable.embedded.storage import Storage, Transaction, View, restoring
-from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.restoring import AFTER_ALL_LABELS, BackupRecord, BackupSelection, label_at
+from jobtable.embedded.storage.table_catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.table_changes import new_id
 from jobtable.embedded.table_names import backup_arn, backup_of_arn, is_own_arn, source_table, table_arn, table_of
 from jobtable.embedded.table_requests import refuse_what_is_not_kept

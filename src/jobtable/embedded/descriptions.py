@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobtable.embedded.storage import View
-from jobtable.embedded.storage.catalogue import (
+from jobtable.embedded.storage.table_catalogue import (
     IndexRecord,
     OnDemandLimit,
     StreamRecord,

@@ -17,7 +17,7 @@ from jobtable.embedded.request_checks import (
     table_of_arn,
 )
 from jobtable.embedded.storage import Storage, Transaction, View, journal, restoring
-from jobtable.embedded.storage.catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
+from jobtable.embedded.storage.table_catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
 from jobtable.embedded.storage.table_changes import change_table, new_id
 from jobtable.embedded.table_names import (
     global_key_schema,

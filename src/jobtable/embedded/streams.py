@@ -21,8 +21,8 @@ from jobtable.embedded.request_checks import (
     table_of_arn,
 )
 from jobtable.embedded.storage import Storage, Transaction, View, journal
-from jobtable.embedded.storage.catalogue import StreamRecord, TableRecord, ViewType
 from jobtable.embedded.storage.journal import Change
+from jobtable.embedded.storage.table_catalogue import StreamRecord, TableRecord, ViewType
 from jobtable.embedded.table_names import REGION, is_stream_arn, stream_arn, stream_of_arn, valid_name
 from jobtable.embedded.wordings import INVALID, expect_type
 from jobtable.errors import RequestRefused, StreamExpired, TableNotFound, request_error

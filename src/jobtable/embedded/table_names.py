@@ -14,7 +14,7 @@ from jobtable.embedded.request_checks import (
     table_of_arn,
 )
 from jobtable.embedded.storage import View
-from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.table_schema import KeyType, ProjectionType
 from jobtable.embedded.wordings import INVALID, expect_type
 from jobtable.errors import AccessDenied, RequestRefused, TableNotFound, request_error

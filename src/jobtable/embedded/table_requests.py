@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.request_checks import structures
-from jobtable.embedded.storage.catalogue import (
+from jobtable.embedded.storage.table_catalogue import (
     IndexRecord,
     TableRecord,
     Throughput,

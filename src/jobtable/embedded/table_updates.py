@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from jobtable.embedded import backups, streams
 from jobtable.embedded.descriptions import describe_deleted, describe_updated
 from jobtable.embedded.storage import Storage, Transaction, restoring
-from jobtable.embedded.storage.catalogue import IndexRecord, Record, TableRecord, Throughput
+from jobtable.embedded.storage.table_catalogue import CatalogueRecord, IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.table_changes import change_table, drop_table, new_id
 from jobtable.embedded.table_names import KeySchema, attribute_definitions, existing_table, table_of, whole_table
 from jobtable.embedded.table_requests import (
@@ -36,7 +36,7 @@ from jobtable.embedded.wordings import IN_USE, INVALID
 from jobtable.errors import RequestRefused, TableInUse, TableNotFound, request_error
 from jobtable.store.backend import Request, Response
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=CatalogueRecord)
 
 
 def update(storage: Storage, request: Request) -> Response:

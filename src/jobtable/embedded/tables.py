@@ -6,7 +6,7 @@ from jobtable.embedded import streams, tags
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_expiry, describe_new, describe_table
 from jobtable.embedded.storage import Storage, Transaction
-from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.storage.table_changes import change_table, create_table, new_id
 from jobtable.embedded.table_names import REGION, existing_table, table_of, whole_table
 from jobtable.embedded.table_requests import new_table

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from jobtable.embedded.request_checks import Member, check_members, optional_text, structures, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
-from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.storage.table_changes import change_table
 from jobtable.embedded.table_names import ACCOUNT, is_backup_arn, is_own_arn, is_stream_arn
 from jobtable.embedded.wordings import INVALID, expect_type

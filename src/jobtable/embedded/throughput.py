@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobtable.embedded.storage.catalogue import OnDemandLimit, Throughput, WarmThroughput
+from jobtable.embedded.storage.table_catalogue import OnDemandLimit, Throughput, WarmThroughput
 from jobtable.embedded.table_names import REGION
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, request_error

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from jobtable.exports import offer
+from jobtable.lazy_exports import offer
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.lifecycle.leases import Lease, Outcome
     from jobtable.jobs.report.context import JobContext
     from jobtable.jobs.stored.entities import Job
-    from jobtable.jobs.stored.fields import Status
+    from jobtable.jobs.stored.field_types import Status
     from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
     from jobtable.jobs.tasks import FailTask, StopTask, task
     from jobtable.jobs.worker.worker import Worker
@@ -38,7 +38,7 @@ if not TYPE_CHECKING:  # a module of tasks needs no worker
         __all__,
         [
             "tasks",
-            "stored.fields",
+            "stored.field_types",
             "submit.definition",
             "stored.entities",
             "lifecycle.leases",

@@ -8,7 +8,7 @@ from jobtable.clock import Clock
 from jobtable.jobs.dependencies.verbs import Dependencies
 from jobtable.jobs.lifecycle.endings import Endings, Starts
 from jobtable.jobs.lifecycle.instances import Instances
-from jobtable.jobs.read.reading import JobReads
+from jobtable.jobs.read.job_reads import JobReads
 from jobtable.jobs.report.recording import Recording
 from jobtable.jobs.verbs import InstanceVerbs
 from jobtable.objects import ObjectStore

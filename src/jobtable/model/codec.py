@@ -14,17 +14,17 @@ from pydantic_core import from_json
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.access import Access, DictAccess
+from jobtable.model.construction import UNDECLARED, construct, copier
 from jobtable.model.field_source import decode_fields, encode_fields
-from jobtable.model.instances import UNDECLARED, construct, copier
+from jobtable.model.kept_entities import Memory
 from jobtable.model.key_codec import KeyCodec
 from jobtable.model.loose_reader import SHAPE_ERRORS, LooseReader, loose_values
-from jobtable.model.memory import Memory
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.source import Source
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Part
-    from jobtable.model.records import RecordAccess
+    from jobtable.model.msgspec_records import RecordAccess
 
 
 class PartCodec:
@@ -213,7 +213,7 @@ class EntityCodec:
 
 
 def _record_access() -> RecordAccess:
-    from jobtable.model.records import RecordAccess  # noqa: PLC0415 - needs msgspec, which not every user has
+    from jobtable.model.msgspec_records import RecordAccess  # noqa: PLC0415 - needs msgspec, which not every user has
 
     return RecordAccess()
 

@@ -11,9 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from jobtable.errors import DefinitionError
 from jobtable.model import wire
 from jobtable.model.codec import EntityCodec, PartCodec
-from jobtable.model.declaration import Alias, Declaration, read_fields, refuse_shared_attributes
-from jobtable.model.expressions import Attribute
-from jobtable.model.instances import (
+from jobtable.model.construction import (
     AS_READ,
     UNDECLARED,
     AsRead,
@@ -24,6 +22,8 @@ from jobtable.model.instances import (
     shallow_copy,
     without_forms,
 )
+from jobtable.model.declaration import Alias, Declaration, read_fields, refuse_shared_attributes
+from jobtable.model.expressions import Attribute
 from jobtable.model.pydantic_internals import ModelMetaclass, is_collecting_fields
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key

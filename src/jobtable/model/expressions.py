@@ -30,7 +30,7 @@ from jobtable.model.conditions import (
     for_default,
     joined,
 )
-from jobtable.model.instances import AS_READ, private_of
+from jobtable.model.construction import AS_READ, private_of
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Entity

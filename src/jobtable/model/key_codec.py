@@ -10,7 +10,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.model.access import Access
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source
-from jobtable.model.templates import KeyForm, Part, Template, escape, unescape
+from jobtable.model.templates import KeyForm, Template, TemplatePart, escape, unescape
 
 _MOST_PARTITION_BYTES = 2048
 _MOST_SORT_BYTES = 1024
@@ -188,7 +188,7 @@ def _write_text(template: Template, writer: Source, texts: dict[str, str]) -> st
     return texts[template.text]
 
 
-def _value_source(part: Part, form: KeyForm, writer: Source) -> str:
+def _value_source(part: TemplatePart, form: KeyForm, writer: Source) -> str:
     value = f"d[{part.field!r}]"
     render = writer.names.of(form.render, "render")
     if form.render is escape:

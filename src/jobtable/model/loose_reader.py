@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from jobtable.errors import ItemShapeError
-from jobtable.model.instances import AsRead, put_as_read
+from jobtable.model.construction import AsRead, put_as_read
 from jobtable.model.key_codec import KeyCodec
 from jobtable.model.schema import EntitySchema, FieldSchema
 

@@ -39,7 +39,7 @@ class KeyForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TemplatePart:
     """One piece of a template: a literal, or a field with the form of its values."""
 
     literal: str = ""
@@ -150,7 +150,7 @@ class _Symbol:
     repeats: bool
 
 
-def _symbols(parts: Sequence[Part]) -> list[_Symbol]:
+def _symbols(parts: Sequence[TemplatePart]) -> list[_Symbol]:
     symbols: list[_Symbol] = []
     for part in parts:
         if part.form is None:
@@ -193,14 +193,14 @@ def _meet(a: _Symbol, b: _Symbol) -> bool:
 _PIECE = re.compile(r"\{([^{}]*)\}|([^{}]+)|[{}]")
 
 
-def _split(text: str, forms: Mapping[str, Callable[[str], KeyForm]], owner: str) -> list[Part]:
+def _split(text: str, forms: Mapping[str, Callable[[str], KeyForm]], owner: str) -> list[TemplatePart]:
     parts = []
     for match in _PIECE.finditer(text):
         inside, literal = match.groups()
         if literal is not None:
             if "%" in literal:
                 raise DefinitionError(f"{owner}: {text!r}: a literal part cannot hold %")
-            parts.append(Part(literal=literal))
+            parts.append(TemplatePart(literal=literal))
             continue
         if inside is None:
             raise DefinitionError(f"{owner}: {text!r} has a lone brace")
@@ -208,13 +208,13 @@ def _split(text: str, forms: Mapping[str, Callable[[str], KeyForm]], owner: str)
         if name not in forms:
             known = ", ".join(forms) or "none"
             raise DefinitionError(f"{owner}: {text!r} names {name!r}, which is no field; its fields are: {known}")
-        parts.append(Part(field=name, form=forms[name](spec)))
+        parts.append(TemplatePart(field=name, form=forms[name](spec)))
     if not parts:
         raise DefinitionError(f"{owner}: a key template is empty")
     return parts
 
 
-def _pattern_of(part: Part) -> str:
+def _pattern_of(part: TemplatePart) -> str:
     if part.form is None:
         return re.escape(part.literal)
     count = "+" if part.form.width is None else f"{{{part.form.width}}}"

@@ -2,8 +2,8 @@
 
 from jobtable.objects.connection import open_objects
 from jobtable.objects.keys import content_type, key_parts, object_key
+from jobtable.objects.orphans import SweepReport, sweep
 from jobtable.objects.store import ListedObject, ObjectInfo, ObjectStore, Source
-from jobtable.objects.sweep import SweepReport, sweep
 
 __all__ = [
     "ListedObject",

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from jobtable.errors import JobtableError
-from jobtable.jobs.read.reading import JobReads
+from jobtable.jobs.read.job_reads import JobReads
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, JobDependency, Queue
 from jobtable.jobs.submit.definition import DependsOn, NewJob, new_job
 from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerb, ManyVerbs

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from pydantic_core import to_json
 
 from jobtable.model import wire
-from jobtable.model.instances import UNDECLARED
+from jobtable.model.construction import UNDECLARED
 from jobtable.model.plain_values import map_key
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.source import Names, Source

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from jobtable.exports import offer
+from jobtable.lazy_exports import offer
 
 if TYPE_CHECKING:
-    from jobtable.web.api.parts import api_router
-    from jobtable.web.dependencies import AllServices, PageOf, Paging, TheJobs, TheObjects, TheStore, service
+    from jobtable.web.api.route_parts import api_router
     from jobtable.web.events import LiveTopics
     from jobtable.web.guard import ANYONE, READ, WORK, WRITE, allow
+    from jobtable.web.injection import AllServices, PageOf, Paging, TheJobs, TheObjects, TheStore, service
     from jobtable.web.notices import Notice, Notices
     from jobtable.web.pages.frame import page_router, render
 
@@ -35,5 +35,5 @@ __all__ = [
 
 if not TYPE_CHECKING:  # the modules need the extra `web`
     __getattr__, __dir__ = offer(
-        __name__, __all__, ["guard", "dependencies", "events", "notices", "api.parts", "pages.frame"]
+        __name__, __all__, ["guard", "injection", "events", "notices", "api.route_parts", "pages.frame"]
     )

@@ -15,7 +15,7 @@ from jobtable.store.backend import Item, Request
 from jobtable.store.collections import entity_of
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 from jobtable.web.guard import Caller
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 
 _WITHHELD: tuple[type[Entity], ...] = (AccessToken, AnsweredRequest)
 """Items that only the role full may read: tokens, and stored responses to other callers."""
@@ -97,7 +97,7 @@ def explore(
 ) -> tuple[list[ItemView], str | None]:
     """Return a page of items, and the cursor of the next page.
 
-    Raises Refused if the caller may not read the items, and NotFoundError if the table is not deployed.
+    Raises Refusal if the caller may not read the items, and NotFoundError if the table is not deployed.
     """
     refuse_withheld(asked.table, asked.partition, caller)
     request = {"TableName": store.table_name(asked.table), **asked.request()}
@@ -129,7 +129,7 @@ def is_withheld(entity: str, caller: Caller) -> bool:
 
 
 def refuse_withheld(table: Table, partition: Iterable[str], caller: Caller) -> None:
-    """Raise Refused with 403 if a key names a partition of such items, in the table or an index.
+    """Raise Refusal with 403 if a key names a partition of such items, in the table or an index.
 
     Such items have partitions of their own, so reads of other partitions need no filter.
     """
@@ -138,7 +138,7 @@ def refuse_withheld(table: Table, partition: Iterable[str], caller: Caller) -> N
     for text in partition:
         for name, beginning in _beginnings(table):
             if text.startswith(beginning):
-                raise Refused(403, f"{text[:100]!r} holds items of {name}, which only the role full may read")
+                raise Refusal(403, f"{text[:100]!r} holds items of {name}, which only the role full may read")
 
 
 def texts_in(request: Any) -> Iterator[str]:

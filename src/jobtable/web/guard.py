@@ -17,7 +17,7 @@ from jobtable.access.tokens import Tokens
 from jobtable.errors import DefinitionError, ErrorReason
 from jobtable.web.fastapi_internals import body_type, query_parameters
 from jobtable.web.limits import RateLimit
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 from jobtable.web.strictness import check_body, check_query, with_slashes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,21 +28,21 @@ _RULE = "__jobtable_rule__"
 
 
 @dataclass(frozen=True)
-class Rule:
+class AccessRule:
     """The roles that may use a route; if there are none, anyone may."""
 
     name: str
     roles: frozenset[Role]
 
 
-ANYONE = Rule("anyone", frozenset())
-READ = Rule("read", frozenset({Role.READ, Role.FULL}))
-WRITE = Rule("write", frozenset({Role.FULL}))
-WORK = Rule("work", frozenset({Role.WORKER, Role.FULL}))
-KNOWN = Rule("known", frozenset(Role))
+ANYONE = AccessRule("anyone", frozenset())
+READ = AccessRule("read", frozenset({Role.READ, Role.FULL}))
+WRITE = AccessRule("write", frozenset({Role.FULL}))
+WORK = AccessRule("work", frozenset({Role.WORKER, Role.FULL}))
+KNOWN = AccessRule("known", frozenset(Role))
 
 
-def allow(rule: Rule) -> Callable[[F], F]:
+def allow(rule: AccessRule) -> Callable[[F], F]:
     """Set the access rule of the route that is declared with this function."""
 
     def mark(function: F) -> F:
@@ -52,7 +52,7 @@ def allow(rule: Rule) -> Callable[[F], F]:
     return mark
 
 
-def rule_of(endpoint: object) -> Rule | None:
+def rule_of(endpoint: object) -> AccessRule | None:
     """Return the access rule of a route's function, or None."""
     return getattr(endpoint, _RULE, None)
 
@@ -120,8 +120,8 @@ class Guard:
         self._rate = rate
         self.demands_token = demands_token
 
-    async def admit(self, request: Request, rule: Rule) -> Caller | None:
-        """Return the caller, or raise Refused with 401, 403 or 429; None for a route that is open to anyone."""
+    async def admit(self, request: Request, rule: AccessRule) -> Caller | None:
+        """Return the caller, or raise Refusal with 401, 403 or 429; None for a route that is open to anyone."""
         if rule is ANYONE:
             return None
         caller = await self.find_caller(request)
@@ -130,7 +130,7 @@ class Guard:
         else:
             self.count_address(request)
         if caller is None:
-            raise Refused(
+            raise Refusal(
                 401,
                 "this needs a valid token",
                 {"WWW-Authenticate": "Bearer"},
@@ -138,10 +138,10 @@ class Guard:
                 reason=ErrorReason.UNAUTHENTICATED,
             )
         if caller.role not in rule.roles:
-            raise Refused(403, f"role {caller.role} may not do this; it needs {' or '.join(sorted(rule.roles))}")
+            raise Refusal(403, f"role {caller.role} may not do this; it needs {' or '.join(sorted(rule.roles))}")
         return caller
 
-    async def still_admits(self, request: Request, rule: Rule) -> bool:
+    async def still_admits(self, request: Request, rule: AccessRule) -> bool:
         """Return whether the rule still admits the caller of a stream. It does not count as a request."""
         caller = await self.find_caller(request)
         return caller is not None and caller.role in rule.roles

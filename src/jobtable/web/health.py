@@ -19,10 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from jobtable.clock import wall_time
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, JobStatus, Queue
-from jobtable.jobs.stored.fields import FINAL, Health, InstanceStatus, Status
+from jobtable.jobs.stored.field_types import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store
-from jobtable.web.dependencies import TheStore
 from jobtable.web.guard import ANYONE, READ, PageRoute, allow
+from jobtable.web.injection import TheStore
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)

@@ -15,7 +15,7 @@ from jobtable.clock import wall_time
 from jobtable.errors import AlreadyExistsError, ConditionFailedError
 from jobtable.store import Store
 from jobtable.web.guard import GuardedRoute, Handler
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 
 HEADER = "Idempotency-Key"
 _KEPT = timedelta(days=1)
@@ -53,8 +53,8 @@ class CreationRoute(GuardedRoute):
             if key is None:
                 return await handle(request)
             if not 1 <= len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-                raise Refused(422, f"{HEADER} must have 1 to {_LONGEST_KEY} visible ASCII characters")
-            answers: Answers = request.app.state.answers
+                raise Refusal(422, f"{HEADER} must have 1 to {_LONGEST_KEY} visible ASCII characters")
+            answers: KeptAnswers = request.app.state.answers
             return await answers.once(request, key, handle, self.given_up_after)
 
         return once
@@ -66,7 +66,7 @@ class ReportRoute(CreationRoute):
     given_up_after = timedelta(seconds=5)
 
 
-class Answers:
+class KeptAnswers:
     """The stored responses to requests with keys, by caller and key."""
 
     def __init__(self, store: Store) -> None:
@@ -112,9 +112,9 @@ class Answers:
         if there is None or (there.status_code is None and there.begun_at < asked.begun_at - given_up_after):
             return self._take_over(asked, there)
         if there.fingerprint != asked.fingerprint:
-            raise Refused(409, f"the {HEADER} {asked.request_key!r} was used for a different request; use a new key")
+            raise Refusal(409, f"the {HEADER} {asked.request_key!r} was used for a different request; use a new key")
         if there.status_code is None:
-            raise Refused(409, "the first request with this key is still running", {"Retry-After": "1"})
+            raise Refusal(409, "the first request with this key is still running", {"Retry-After": "1"})
         return there
 
     def _take_over(self, asked: AnsweredRequest, there: AnsweredRequest | None) -> AnsweredRequest:
@@ -124,7 +124,7 @@ class Answers:
         try:
             self._store.put(asked, when=unchanged)
         except ConditionFailedError as error:
-            raise Refused(409, "another request with this key is running", {"Retry-After": "1"}) from error
+            raise Refusal(409, "another request with this key is running", {"Retry-After": "1"}) from error
         return asked
 
 
@@ -135,6 +135,6 @@ def _fingerprint(request: Request, body: bytes) -> str:
 
 def _answer_again(begun: AnsweredRequest) -> Response:
     if begun.body is None or begun.status_code is None:
-        raise Refused(409, "the request succeeded, but its response was too long to be stored")
+        raise Refusal(409, "the request succeeded, but its response was too long to be stored")
     headers = {"Idempotency-Replayed": "true"}
     return Response(begun.body, begun.status_code, headers, "application/json")

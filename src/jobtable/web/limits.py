@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.clock import Clock
 from jobtable.web.fastapi_internals import routes_of
-from jobtable.web.problems import PassesThrough, Problem, Refused, Sending, problem_response
+from jobtable.web.problems import PassesThrough, Problem, Refusal, Sending, problem_response
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,7 +38,7 @@ class RateLimit:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> None:
-        """Count one request, or raise Refused with 429."""
+        """Count one request, or raise Refusal with 429."""
         now = self._clock.monotonic()
         with self._lock:
             left, since = self._left.pop(caller, (self._most, now))
@@ -49,7 +49,7 @@ class RateLimit:
                 self._left.popitem(last=False)
         if left < 1:
             wait = math.ceil((1 - left) * 60 / self._most)
-            raise Refused(429, f"more than {self._most:.0f} requests per minute; wait", {"Retry-After": str(wait)})
+            raise Refusal(429, f"more than {self._most:.0f} requests per minute; wait", {"Retry-After": str(wait)})
 
 
 def takes_file(*, whole: bool) -> Callable[[F], F]:

@@ -19,7 +19,7 @@ from jobtable.model import Table
 from jobtable.store import Store
 from jobtable.store.changes import Change, Feed
 from jobtable.web.events import encode, encode_changes, topics_of
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 
 _LOG = logging.getLogger(__name__)
 
@@ -107,11 +107,11 @@ class LiveFeed:
 
     @asynccontextmanager
     async def viewer(self, topics: frozenset[str]) -> AsyncIterator[Viewer]:
-        """Yield a viewer of these topics, or raise Refused with 503 if there are too many."""
+        """Yield a viewer of these topics, or raise Refusal with 503 if there are too many."""
         viewer = Viewer(asyncio.get_running_loop(), topics)
         with self._lock:
             if len(self._viewers) >= _MOST_VIEWERS:
-                raise Refused(503, "too many live views; try again later", {"Retry-After": "10"})
+                raise Refusal(503, "too many live views; try again later", {"Retry-After": "10"})
             self._viewers.add(viewer)
             if self._is_reading:
                 viewer.send(READY)

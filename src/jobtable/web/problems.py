@@ -111,7 +111,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 """The responses that every operation may return, for the API's description."""
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """Refuses a request with a status, a sentence and headers."""
 
     def __init__(
@@ -146,7 +146,7 @@ def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
     A ValidationError from within a service is the caller's if the request has a body.
     """
     match error:
-        case Refused():
+        case Refusal():
             return _problem(error.status, error.detail, hint=error.hint, reason=error.reason)
         case HTTPException():
             return _problem(error.status_code, None if error.detail == _title(error.status_code) else error.detail)
@@ -232,12 +232,19 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
         return problem_response(problem, headers)
 
     async def handler(request: Request, error: Exception) -> Response:
-        if wants_page(request) and isinstance(error, HTTPException | Refused) and not hasattr(request.state, "caller"):
+        if wants_page(request) and isinstance(error, HTTPException | Refusal) and not hasattr(request.state, "caller"):
             # No route has identified the caller, but the error page shows the caller's menu.
             request.state.caller = await request.app.state.guard.find_caller(request)
         return answer(request, error)
 
-    for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refused, RecursionError):
+    for cls in (
+        errors.JobtableError,
+        RequestValidationError,
+        ValidationError,
+        HTTPException,
+        Refusal,
+        RecursionError,
+    ):
         app.add_exception_handler(cls, handler)
     app.add_middleware(_Unexpected, answer=answer)
 

@@ -21,7 +21,7 @@ from jobtable.web.fastapi_internals import routes_of
 from jobtable.web.guard import ANYONE, Guard, GuardedRoute, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.health import Measured, ServerMetrics
-from jobtable.web.idempotency import Answers
+from jobtable.web.idempotency import KeptAnswers
 from jobtable.web.limits import BodyLimit, RateLimit, largest_files
 from jobtable.web.live import LiveFeed
 from jobtable.web.origins import OriginCheck
@@ -59,7 +59,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.feed = feed
     app.state.tokens = Tokens(store, clock=store.clock)
-    app.state.answers = Answers(store)
+    app.state.answers = KeptAnswers(store)
     app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
     app.state.metrics = ServerMetrics(store, services.jobs.queries, lambda: feed.viewers)
     app.state.uploads = CapacityLimiter(MOST_AT_ONCE)

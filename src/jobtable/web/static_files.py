@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from jobtable.errors import DefinitionError
 from jobtable.system import declared
 from jobtable.web.guard import ANYONE, PageRoute, allow
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -90,6 +90,6 @@ async def get_static_file(request: Request, asked: str, name: str) -> Response:
     try:
         response = await _FILES.get_response(name, request.scope)
     except HTTPException as error:
-        raise Refused(404, f"static file {name[:100]!r} does not exist") from error
+        raise Refusal(404, f"static file {name[:100]!r} does not exist") from error
     response.headers["Cache-Control"] = _FOREVER if asked == version() else "no-cache"
     return _Compressed(response)

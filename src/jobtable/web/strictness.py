@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 
 _STAND_IN = "\ufdd0"  # not a character: Unicode reserves it for programs
 _ENCODED = re.compile(rb"%2F", re.IGNORECASE)
@@ -54,10 +54,10 @@ def check_query(given: QueryParams, known: Mapping[str, bool]) -> None:
     if unknown:
         names = ", ".join(repr(name[:40]) for name in unknown[:5])
         accepted = ", ".join(sorted(known)) or "none"
-        raise Refused(422, f"unknown query parameter {names}; accepted: {accepted}")
+        raise Refusal(422, f"unknown query parameter {names}; accepted: {accepted}")
     for name, is_list in known.items():
         if not is_list and (count := len(given.getlist(name))) > 1:
-            raise Refused(422, f"query parameter {name!r} was given {count} times; give it once")
+            raise Refusal(422, f"query parameter {name!r} was given {count} times; give it once")
 
 
 async def check_body(request: Request, kind: TypeAdapter[Any]) -> None:
@@ -67,7 +67,7 @@ async def check_body(request: Request, kind: TypeAdapter[Any]) -> None:
     except (ValueError, RecursionError):
         return  # the route itself reports malformed JSON
     if _is_deeper(body, _MOST_LEVELS):
-        raise Refused(422, f"the request is nested deeper than {_MOST_LEVELS} levels")
+        raise Refusal(422, f"the request is nested deeper than {_MOST_LEVELS} levels")
     if body is None:
         return
     try:
@@ -101,5 +101,5 @@ def _read_float(text: str) -> float | int:
     """
     value = float(text)
     if not math.isfinite(value):
-        raise Refused(422, f"{text[:40]} is not a finite number")
+        raise Refusal(422, f"{text[:40]} is not a finite number")
     return int(value) if value.is_integer() and abs(value) < _LARGEST_EXACT else value

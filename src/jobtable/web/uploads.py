@@ -12,7 +12,7 @@ from anyio import CapacityLimiter
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Upload:
         self._held = b""
 
     def read(self, size: int, /) -> bytes:
-        """Return up to `size` bytes, none at the end; raise Refused if the body is incomplete or has another digest."""
+        """Return up to `size` bytes, none at the end; raise Refusal if the body is incomplete or has another digest."""
         while not self._held:
             chunk = anyio.from_thread.run(self._next)
             if chunk is None:
@@ -51,12 +51,12 @@ class Upload:
         try:
             return await anext(self._chunks, None)
         except ClientDisconnect as error:
-            raise Refused(400, "the body was incomplete; nothing was stored") from error
+            raise Refusal(400, "the body was incomplete; nothing was stored") from error
 
     def _check(self) -> None:
         found = self._digest.hexdigest()
         if self._expected is not None and found != self._expected:
-            raise Refused(400, f"the body has SHA-256 {found}, not the declared one; nothing was stored, send it again")
+            raise Refusal(400, f"the body has SHA-256 {found}, not the declared one; nothing was stored, send it again")
 
 
 async def take(request: Request, store: Callable[[Upload], T], *, sha256: str | None = None) -> T:

@@ -29,8 +29,8 @@ from tests.embedded.storage.samples import (
 
 from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, table_changes, upkeep, writer
-from jobtable.embedded.storage.catalogue import Cache
 from jobtable.embedded.storage.consistency import inconsistencies
+from jobtable.embedded.storage.table_catalogue import Cache
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
 from jobtable.store.backend import Item

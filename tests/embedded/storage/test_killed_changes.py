@@ -16,8 +16,8 @@ from tests.embedded.storage.samples import everything, item, key_schema, put, ta
 
 from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Storage, database, turn, writer
-from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.consistency import inconsistencies
+from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.storage.turn import Turn
 
 _WATCHED = {module.__file__ for module in (database, turn, writer)}

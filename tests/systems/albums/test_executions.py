@@ -29,7 +29,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job, main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.store import Store
 from jobtable.systems.albums.answers import Answers

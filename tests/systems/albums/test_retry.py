@@ -17,7 +17,7 @@ from jobtable.errors import ConflictError, JobStateError, NotFoundError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import ObjectStore
 from jobtable.store import Store

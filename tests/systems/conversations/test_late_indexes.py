@@ -8,7 +8,7 @@ import pytest
 from tests.late_indexes import SEEDS, behind, check_once, everything, work
 from tests.systems.conversations.test_runs import files_of
 
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.runs import QUEUE as CONVERSATIONS
 from jobtable.systems.conversations.runs import ConversationRuns

@@ -16,7 +16,7 @@ from tests.systems.journeys.worlds import World, stage
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
 from jobtable.jobs.stored.entities import main
-from jobtable.objects.sweep import sweep
+from jobtable.objects.orphans import sweep
 from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.archives.restore import Existing
 from jobtable.systems.journeys.entities import JobExecution, JobReport, journeys

@@ -22,7 +22,7 @@ from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.objects import ObjectStore, sweep
 from jobtable.store import Store

@@ -9,7 +9,7 @@ from tests.access_patterns import Question, World
 from tests.systems.receipts.legacy.table import legacy_items
 from tests.systems.receipts.pictures import NOON, PLACED
 
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.systems.receipts.legacy.entities import (

@@ -13,7 +13,7 @@ from jobtable.errors import (
     ValueRefusedError,
 )
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, main
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.store import Store
 from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import BatchSummary, CompletionBatchResult, EmbeddingBatchResult

@@ -17,7 +17,7 @@ from tests.systems.receipts.pictures import NOON, PLACED
 
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.entities import Job, JobMetric, main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.model import Entity, Table
 from jobtable.store import Item, Store
 from jobtable.systems.receipts.entities import Image, ReceiptWordLabel, Word

@@ -25,9 +25,9 @@ from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.stored.entities import Job, JobGates
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.store import Store
-from jobtable.systems.sweeps.cli.table import drawn, params_text
+from jobtable.systems.sweeps.cli.trial_table import drawn, params_text
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep_file import parse_sweep
 

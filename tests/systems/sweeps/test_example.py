@@ -12,7 +12,7 @@ from tests.systems.sweeps.sweep_tasks import Killed
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.store import Store
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep

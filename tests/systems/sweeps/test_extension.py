@@ -13,7 +13,7 @@ from tests.systems.sweeps.test_sweeps import ASHA, TPE, plane
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, JobStateError, ValueRefusedError
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.store import Store
 from jobtable.systems.sweeps import sweep as definitions
 from jobtable.systems.sweeps.parameters import int_range

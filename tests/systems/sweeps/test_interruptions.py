@@ -15,7 +15,7 @@ from tests.systems.sweeps.driving import Driver
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, ensure_queue
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.sweeps.adaptation import Adaptation
 from jobtable.systems.sweeps.parameters import float_range
 from jobtable.systems.sweeps.service import Sweeps

@@ -9,7 +9,7 @@ from tests.late_indexes import A_MOMENT, SEEDS, behind, check_once, work
 from tests.running import run_jobs
 from tests.systems.sweeps import sweep_tasks
 
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.sweeps.parameters import float_range
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep

@@ -9,7 +9,7 @@ from tests.systems.sweeps.driving import Driver
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.store import Store
 from jobtable.systems.sweeps import OwnSampler, Proposal, SamplerClass, Sweep, TrialRequest, float_range
 from jobtable.systems.sweeps.service import Sweeps

@@ -16,7 +16,7 @@ from tests.web.conftest import Served
 from jobtable.access.entities import Role
 from jobtable.errors import LeaseLostError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.worker.worker import Worker
 from jobtable.remote.work import ServerWork, open_work

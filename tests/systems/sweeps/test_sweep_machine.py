@@ -19,7 +19,7 @@ from tests.systems.sweeps.driving import Driver, finish
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, JobStateError, LeaseLostError, NotFoundError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
-from jobtable.jobs.stored.fields import FINAL, Status
+from jobtable.jobs.stored.field_types import FINAL, Status
 from jobtable.store import Store
 from jobtable.systems.sweeps.adaptation import Adaptation
 from jobtable.systems.sweeps.parameters import choice, float_range, int_range

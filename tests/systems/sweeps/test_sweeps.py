@@ -30,7 +30,7 @@ from jobtable.errors import (
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.lifecycle.runs import Runs
 from jobtable.jobs.stored.entities import Job, main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob
 from jobtable.store import Store
 from jobtable.store.capacity import Units

@@ -22,7 +22,7 @@ from jobtable.errors import (
     NotFoundError,
     ValueRefusedError,
 )
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep
 

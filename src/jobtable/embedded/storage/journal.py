@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jobtable.embedded.storage import statements
-from jobtable.embedded.storage.catalogue import StreamRecord
+from jobtable.embedded.storage.table_catalogue import StreamRecord
 from jobtable.embedded.storage.views import Transaction, View
 
 STREAM_SECONDS = 24 * 3600

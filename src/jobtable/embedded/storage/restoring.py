@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pydantic_core import from_json
 
 from jobtable.embedded.storage import journal, statements
-from jobtable.embedded.storage.catalogue import Record, TableRecord, read_record_of_id
+from jobtable.embedded.storage.table_catalogue import CatalogueRecord, TableRecord, read_record_of_id
 from jobtable.embedded.storage.table_changes import (
     begin_filling,
     change_table,
@@ -37,7 +37,7 @@ _END_OF_LABELS = 10 ** (_DIGITS - 3)  # seconds
 AFTER_ALL_LABELS = "~"
 
 
-class BackupRecord(Record):
+class BackupRecord(CatalogueRecord):
     """One backup, and everything about its table that is not an item."""
 
     id: int

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic_core import from_json
 
 from jobtable.embedded.storage import statements
-from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, replace_record
+from jobtable.embedded.storage.table_catalogue import IndexRecord, TableRecord, replace_record
 from jobtable.embedded.storage.views import Transaction, expiry_time
 from jobtable.embedded.table_schema import IndexSchema, TableSchema
 from jobtable.store.backend import Item

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jobtable.embedded.storage import journal, statements
-from jobtable.embedded.storage.catalogue import TableRecord, read_record_of_id
+from jobtable.embedded.storage.table_catalogue import TableRecord, read_record_of_id
 from jobtable.embedded.storage.table_changes import fill_some
 from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.views import Transaction, View

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates
-from jobtable.jobs.stored.fields import FINAL, Status
+from jobtable.jobs.stored.field_types import FINAL, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, Gate
 from jobtable.model import Condition, unchanged
 

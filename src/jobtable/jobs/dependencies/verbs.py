@@ -27,7 +27,7 @@ from jobtable.jobs.dependencies.edges import (
 from jobtable.jobs.lifecycle.endings import COUNT_OF, INDEX_WAITS
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob
-from jobtable.jobs.stored.fields import CLAIMABLE, Status
+from jobtable.jobs.stored.field_types import CLAIMABLE, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition
 from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store

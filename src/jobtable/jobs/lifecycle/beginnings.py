@@ -18,7 +18,7 @@ from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.report.recording import find_roll_up
 from jobtable.jobs.stored.entities import Job, JobGates, QueueJob
-from jobtable.jobs.stored.fields import Status, rank_of
+from jobtable.jobs.stored.field_types import Status, rank_of
 from jobtable.model import unchanged
 from jobtable.store import Store
 

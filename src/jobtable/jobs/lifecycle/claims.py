@@ -11,7 +11,7 @@ from jobtable.jobs.core import EngineCore
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.lifecycle.transitions import MOST_JOBS, Refused, Transition, length_of
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobResource, Queue, QueueJob
-from jobtable.jobs.stored.fields import CLAIMABLE, Status
+from jobtable.jobs.stored.field_types import CLAIMABLE, Status
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.transactions import grouped

@@ -15,7 +15,7 @@ from jobtable.jobs.lifecycle.beginnings import Beginnings
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.lifecycle.transitions import Transition, length_of
 from jobtable.jobs.stored.entities import Job, JobDependency, QueueJob
-from jobtable.jobs.stored.fields import Status, rank_of
+from jobtable.jobs.stored.field_types import Status, rank_of
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition
 from jobtable.model import Condition, Update, unchanged
 from jobtable.store import TryAgain

@@ -20,7 +20,7 @@ from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, Queue, QueueJob
-from jobtable.jobs.stored.fields import CLAIMABLE, Status, rank_of
+from jobtable.jobs.stored.field_types import CLAIMABLE, Status, rank_of
 from jobtable.model import Attribute, Condition, Json, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.retries import is_passing

@@ -14,7 +14,7 @@ from pathlib import Path
 from jobtable.clock import Clock
 from jobtable.errors import NotFoundError
 from jobtable.jobs.stored.entities import Instance
-from jobtable.jobs.stored.fields import Health, InstanceStatus
+from jobtable.jobs.stored.field_types import Health, InstanceStatus
 from jobtable.jobs.verbs import InstanceVerbs, WorkVerbs
 from jobtable.store import Store
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from jobtable.errors import ConflictError, LeaseLostError, TransactionFailedError
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.model import Condition, Json
 from jobtable.store.transactions import Transaction
 

@@ -23,7 +23,7 @@ from jobtable.jobs.lifecycle.recovery import LeaseObserver
 from jobtable.jobs.lifecycle.transitions import Refused, Transition, later, length_of
 from jobtable.jobs.report.recording import final_metrics, find_roll_up
 from jobtable.jobs.stored.entities import InstanceJob, Job, JobGates, JobResource, JobStatus, QueueJob
-from jobtable.jobs.stored.fields import Status, rank_of
+from jobtable.jobs.stored.field_types import Status, rank_of
 from jobtable.model import Condition, Update, unchanged
 from jobtable.store import TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, grouped

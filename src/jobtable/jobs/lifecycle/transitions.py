@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from jobtable.clock import Clock, wall_time
 from jobtable.errors import AlreadyExistsError, TransactionFailedError
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, JobDependency, JobStatus, Queue, QueueJob
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import refusing
 from jobtable.model import Condition, Json, Update, unchanged
 from jobtable.store import Store, TryAgain

@@ -14,7 +14,7 @@ from itertools import groupby
 from jobtable.errors import CursorError
 from jobtable.jobs.read.queries import children_of
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.model.fields import format_timestamp
 from jobtable.store import Query, Store
 

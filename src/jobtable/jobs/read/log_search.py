@@ -10,7 +10,7 @@ from typing import Any
 from jobtable.errors import CursorError, ObjectNotFoundError, ValueRefusedError
 from jobtable.jobs.report.log_text import PART_BYTES
 from jobtable.jobs.stored.entities import JobLog, JobLogText
-from jobtable.jobs.stored.fields import LogLevel
+from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.jobs.stored.locations import log_part_key
 from jobtable.model.fields import format_timestamp
 from jobtable.objects import ObjectStore

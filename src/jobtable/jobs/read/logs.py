@@ -13,7 +13,7 @@ from jobtable.jobs.read.log_search import LogSearch
 from jobtable.jobs.report.log_lines import levels_from
 from jobtable.jobs.report.log_text import ChunkReader, remove_parts
 from jobtable.jobs.stored.entities import Job, JobLog, JobLogText
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.stored.locations import log_part_key, log_parts_prefix, merged_text_key
 from jobtable.model.conditions import Condition
 from jobtable.model.expressions import attribute_of

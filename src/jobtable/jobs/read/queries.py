@@ -20,7 +20,7 @@ from jobtable.jobs.stored.entities import (
     Queue,
     QueueJob,
 )
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.model import Entity, Selection
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jobtable.clock import Clock, wall_time
 from jobtable.jobs.stored.entities import Job, JobStatus
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import LONGEST_SECONDS
 from jobtable.store import Store
 

@@ -16,9 +16,9 @@ from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.buffer import Flusher, Timed
+from jobtable.jobs.report.captured_output import LineSender
 from jobtable.jobs.report.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.report.log_lines import LONGEST_PROGRESS_BYTES, clean, cut, log_line
-from jobtable.jobs.report.output import LineSender
 from jobtable.jobs.report.recording import (
     ReportRules,
     expiry_of,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.stored.entities import JobLog
-from jobtable.jobs.stored.fields import LogLevel
+from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.model.fields import format_timestamp
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from jobtable.jobs.stored.fields import (
+from jobtable.jobs.stored.field_types import (
     FINAL,
     Count,
     Health,

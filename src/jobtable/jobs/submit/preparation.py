@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from jobtable.errors import ErrorReason, JobStateError, ValueRefusedError, missing
 from jobtable.jobs.dependencies.edges import count_edges, is_broken_by, need_gates, new_edge
 from jobtable.jobs.stored.entities import Job, JobChild, JobDependency, JobGates, QueueJob
-from jobtable.jobs.stored.fields import Status, rank_of
+from jobtable.jobs.stored.field_types import Status, rank_of
 from jobtable.jobs.submit.definition import DependsOn, NewJob, refusing
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.transactions import MOST_ACTIONS

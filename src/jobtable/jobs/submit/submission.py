@@ -15,7 +15,7 @@ from jobtable.jobs.dependencies.verbs import graph_version, raise_version, watch
 from jobtable.jobs.lifecycle.leases import IS_THERE
 from jobtable.jobs.lifecycle.transitions import ensure_queue, length_of
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobStatus, Queue
-from jobtable.jobs.stored.fields import FINAL
+from jobtable.jobs.stored.field_types import FINAL
 from jobtable.jobs.submit.definition import EdgeCondition, NewJob, new_job
 from jobtable.jobs.submit.preparation import SHARED_ACTIONS, Prepared, prepare
 from jobtable.model import Condition, Entity

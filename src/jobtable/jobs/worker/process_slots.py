@@ -12,7 +12,7 @@ from functools import partial
 
 from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
-from jobtable.jobs.report.output import OutputCapture
+from jobtable.jobs.report.captured_output import OutputCapture
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.forkserver import ForkServer, ServerLostError
 from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, SlotThreads

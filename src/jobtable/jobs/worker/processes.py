@@ -15,7 +15,7 @@ from typing import Literal
 
 from jobtable.clock import Clock
 from jobtable.jobs.lifecycle.leases import Outcome
-from jobtable.jobs.report.output import Flushed
+from jobtable.jobs.report.captured_output import Flushed
 from jobtable.jobs.worker.forkserver import PIPE_BYTES, Exit, ForkServer, ServerLostError
 from jobtable.jobs.worker.inline import Report
 from jobtable.jobs.worker.runner import Request

@@ -18,9 +18,9 @@ from types import FrameType
 from jobtable.clock import SYSTEM_CLOCK
 from jobtable.errors import JobtableError
 from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.report.captured_output import Flushed, LineSender
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import JobLogHandler
-from jobtable.jobs.report.output import Flushed, LineSender
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.inline import Report, StopFlag, Terminated, describe, run_task
 from jobtable.store.retries import insist, is_passing

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, camel_case, default
 
 workflows = Table(

@@ -10,7 +10,7 @@ from jobtable.clock import wall_time
 from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError, kind_and_text
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.definitions import load_definition
 from jobtable.systems.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType

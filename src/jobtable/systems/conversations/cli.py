@@ -27,7 +27,7 @@ from jobtable.cli.output import (
     say,
 )
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.settings import Settings
 from jobtable.systems.conversations.analysis.polis_export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
 from jobtable.systems.conversations.entities import (

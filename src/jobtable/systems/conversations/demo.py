@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jobtable.app import Services
 from jobtable.demo import USER, DemoPart, DemoState
-from jobtable.jobs.stored.fields import FINAL, Status
+from jobtable.jobs.stored.field_types import FINAL, Status
 from jobtable.systems.conversations.analysis.polis_export import read_files, write_export
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.runs import ConversationRuns

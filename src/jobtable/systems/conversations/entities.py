@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Entity, Index, Key, Part, Table, Timestamp, Vector
 
 NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]

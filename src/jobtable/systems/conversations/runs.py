@@ -25,7 +25,7 @@ from jobtable.errors import (
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import await_workers
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.objects import key_parts, object_key
 from jobtable.store import Query

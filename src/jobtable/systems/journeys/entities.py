@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Beside, Entity, Index, Json, Key, OrNull, Stored, Table, Timestamp, camel_case, default
 from jobtable.systems.journeys.parts import (
     Aggregates,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attribute, Condition, Json, OrNull, Part, Timestamp, camel_case
 from jobtable.model.conditions import AttributeIs
 

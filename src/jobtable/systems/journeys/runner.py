@@ -21,7 +21,7 @@ from jobtable.jobs.lifecycle.leases import check_lease
 from jobtable.jobs.lifecycle.owners import submit_for
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import CLAIMABLE, Status
+from jobtable.jobs.stored.field_types import CLAIMABLE, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.tasks import FailTask, StopTask, task
 from jobtable.systems.journeys.entities import JobExecution, Journey

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from jobtable.exports import offer
+from jobtable.lazy_exports import offer
 
 if TYPE_CHECKING:
     from jobtable.systems.sweeps.parameters import choice, float_range, int_range

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job, JobMetric
-from jobtable.jobs.stored.fields import MOST_URGENT, Status
+from jobtable.jobs.stored.field_types import MOST_URGENT, Status
 from jobtable.systems.sweeps.parameters import Params
 from jobtable.systems.sweeps.samplers import Direction
 from jobtable.systems.sweeps.space import Space

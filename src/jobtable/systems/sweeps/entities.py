@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Key, Timestamp
 
 

@@ -15,7 +15,7 @@ from itertools import takewhile
 from jobtable.errors import JobStateError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job, JobDependency
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.model import unchanged
 from jobtable.store import TryAgain
 from jobtable.systems.sweeps.entities import SweepEntry

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from jobtable.errors import JobStateError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import MOST_URGENT, Status
+from jobtable.jobs.stored.field_types import MOST_URGENT, Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.systems.sweeps.parameters import Params
 from jobtable.systems.sweeps.samplers import EndedTrial, Ending, Proposal, TrialRequest

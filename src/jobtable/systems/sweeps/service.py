@@ -12,7 +12,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.group_progress import GroupProgress
 from jobtable.jobs.report.recording import refuse_unstorable
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobMetric
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob, ParentWaits
 from jobtable.store import Query, Store
 from jobtable.systems.sweeps.entities import SweepEntry

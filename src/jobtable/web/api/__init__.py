@@ -28,9 +28,9 @@ from jobtable.web.api import (
     workers,
 )
 from jobtable.web.api.examples import BODIES
-from jobtable.web.api.parts import PREFIX
+from jobtable.web.api.route_parts import PREFIX
 from jobtable.web.fastapi_internals import routes_of
-from jobtable.web.guard import ANYONE, Rule, allow, rule_of
+from jobtable.web.guard import ANYONE, AccessRule, allow, rule_of
 from jobtable.web.problems import Problem
 
 _GROUPS = (
@@ -103,7 +103,7 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
     return description
 
 
-def _add_rule(operation: dict[str, Any], rule: Rule) -> None:
+def _add_rule(operation: dict[str, Any], rule: AccessRule) -> None:
     operation["security"] = [{"token": []}] if rule.roles else []
     operation["x-roles"] = sorted(rule.roles)
 

@@ -7,10 +7,10 @@ from functools import partial
 from jobtable.jobs.stored.entities import Job, JobDependency, JobMetric
 from jobtable.jobs.submit.definition import DependsOn
 from jobtable.web.api.job_records import MetricName
-from jobtable.web.api.parts import api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries
+from jobtable.web.api.route_parts import api_router
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import JobId, PageOf, Paging, TheJobs, TheQueries
 
 router = api_router("dependencies")
 creation = api_router("dependencies", CreationRoute)

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Annotated
 
 from jobtable.jobs.stored.entities import Instance, InstanceJob
-from jobtable.jobs.stored.fields import InstanceStatus
-from jobtable.web.api.parts import api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, path_id
+from jobtable.jobs.stored.field_types import InstanceStatus
+from jobtable.web.api.route_parts import api_router
 from jobtable.web.guard import READ, allow
+from jobtable.web.injection import JobId, PageOf, Paging, TheQueries, path_id
 
 router = api_router("instances")
 

@@ -12,10 +12,10 @@ from jobtable.errors import JobtableError
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.verbs import ActedOn
 from jobtable.web.api.jobs import NewJobBody
-from jobtable.web.api.parts import Body, api_router
-from jobtable.web.dependencies import CallerOf, TheJobs
+from jobtable.web.api.route_parts import Body, api_router
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import CallerOf, TheJobs
 from jobtable.web.problems import Problem, problem_of
 
 router = api_router("job-batches")
@@ -50,26 +50,26 @@ class DeleteManyBody(ManyJobsBody):
     tree: bool = False
 
 
-class Outcome(BaseModel):
+class BatchOutcome(BaseModel):
     """The outcome for one job; `problem` is what a single request would return."""
 
     job_id: str
     problem: Problem | None = None
 
 
-class JobOutcome(Outcome):
+class JobOutcome(BatchOutcome):
     """The outcome for one job: the job after the operation, or the problem that a single request would return."""
 
     job: Job | None = None
 
 
-class DeletionOutcome(Outcome):
+class DeletionOutcome(BatchOutcome):
     """The outcome for one job: how many items were deleted, or the problem that a single request would return."""
 
     count: int | None = None
 
 
-AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
+AnyOutcome = TypeVar("AnyOutcome", bound=BatchOutcome)
 
 
 class Outcomes(BaseModel, Generic[AnyOutcome]):

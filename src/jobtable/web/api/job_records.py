@@ -19,11 +19,11 @@ from jobtable.jobs.stored.entities import (
     JobResource,
     JobStatus,
 )
-from jobtable.jobs.stored.fields import LogLevel, Status
+from jobtable.jobs.stored.field_types import LogLevel, Status
 from jobtable.model.expressions import attribute_of
-from jobtable.web.api.parts import NewestFirst, api_router
-from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
+from jobtable.web.api.route_parts import NewestFirst, api_router
 from jobtable.web.guard import READ, allow
+from jobtable.web.injection import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
 
 router = api_router("job records")
 

@@ -15,13 +15,13 @@ from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.read.timing import Timing
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Priority, Status
+from jobtable.jobs.stored.field_types import Priority, Status
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy, RollUp
 from jobtable.system import Owner
-from jobtable.web.api.parts import Body, Id, Name, Written, api_router, with_kind
-from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
+from jobtable.web.api.route_parts import Body, Id, Name, Written, api_router, with_kind
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 
 router = api_router("jobs")
 creation = api_router("jobs", CreationRoute)

@@ -18,10 +18,10 @@ from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint
 from jobtable.jobs.stored.locations import checkpoint_key
 from jobtable.objects.store import Readable
 from jobtable.web.api.objects import chunks_of
-from jobtable.web.api.parts import api_router
+from jobtable.web.api.route_parts import api_router
 from jobtable.web.api.work import LeaseBody, held_lease
-from jobtable.web.dependencies import JobId, TheJobs, path_id
 from jobtable.web.guard import WORK, allow
+from jobtable.web.injection import JobId, TheJobs, path_id
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from jobtable.web.api.parts import api_router
+from jobtable.web.api.route_parts import api_router
 from jobtable.web.events import all_topics
 from jobtable.web.guard import READ, Guard, allow
 from jobtable.web.live import LiveFeed, Viewer

@@ -12,10 +12,10 @@ from fastapi.responses import StreamingResponse
 
 from jobtable.objects import ListedObject, content_type, key_parts
 from jobtable.objects.store import CHUNK_SIZE, chunks
-from jobtable.web.api.parts import api_router
-from jobtable.web.dependencies import TheObjects, path_id
+from jobtable.web.api.route_parts import api_router
 from jobtable.web.guard import READ, allow
-from jobtable.web.problems import Refused
+from jobtable.web.injection import TheObjects, path_id
+from jobtable.web.problems import Refusal
 
 router = api_router("objects")
 
@@ -79,7 +79,7 @@ def _headers(found: ListedObject, download: bool) -> dict[str, str]:
 
 
 def _part_asked_for(request: Request, size: int, etag: str) -> range | None:
-    """Return the requested range, or None for the whole object; raise Refused if the range is outside it."""
+    """Return the requested range, or None for the whole object; raise Refusal if the range is outside it."""
     asked = _RANGE.fullmatch(request.headers.get("range", ""))
     if asked is None or request.headers.get("if-range", etag) != etag:
         return None
@@ -91,7 +91,7 @@ def _part_asked_for(request: Request, size: int, etag: str) -> range | None:
     else:
         part = range(int(first), min(int(last or size) + 1, size))
     if not part:
-        raise Refused(
+        raise Refusal(
             416, f"the range is outside the object, which has {size} bytes", {"Content-Range": f"bytes */{size}"}
         )
     return part

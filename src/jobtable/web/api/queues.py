@@ -9,11 +9,11 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Queue, QueueJob
-from jobtable.jobs.stored.fields import Priority
-from jobtable.web.api.parts import Body, Id, api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
+from jobtable.jobs.stored.field_types import Priority
+from jobtable.web.api.route_parts import Body, Id, api_router
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
 
 router = api_router("queues")
 creation = api_router("queues", CreationRoute)

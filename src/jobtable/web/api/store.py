@@ -11,10 +11,10 @@ from pydantic import BaseModel
 
 from jobtable.errors import NotFoundError, RequestRefused, TableNotFound
 from jobtable.reference import tables
-from jobtable.web.api.parts import api_router
-from jobtable.web.dependencies import CallerOf, TheStore
+from jobtable.web.api.route_parts import api_router
 from jobtable.web.explorer import refuse_withheld, texts_in
 from jobtable.web.guard import READ, allow
+from jobtable.web.injection import CallerOf, TheStore
 
 router = api_router("store")
 

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from jobtable.model import Table
 from jobtable.reference import entity_references, table_named, tables
 from jobtable.store.capacity import Units
-from jobtable.web.api.parts import api_router
-from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheStore, path_id
+from jobtable.web.api.route_parts import api_router
 from jobtable.web.explorer import Asked, ItemView, explore, index_named
 from jobtable.web.guard import READ, allow
+from jobtable.web.injection import CallerOf, PageOf, Paging, TheStore, path_id
 
 router = api_router("tables")
 

@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobtable.access.entities import AccessToken, Role
-from jobtable.web.api.parts import Body, api_router
-from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheTokens, path_id
+from jobtable.web.api.route_parts import Body, api_router
 from jobtable.web.guard import KNOWN, WRITE, allow
+from jobtable.web.injection import CallerOf, PageOf, Paging, TheTokens, path_id
 
 router = api_router("tokens")
 

@@ -19,12 +19,12 @@ from jobtable.jobs.report.buffer import RecordBuffer
 from jobtable.jobs.report.log_lines import log_line
 from jobtable.jobs.report.recording import ReportRules, expiry_of
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobLog, JobMetric
-from jobtable.jobs.stored.fields import LogLevel
-from jobtable.web.api.parts import Body, Id, Written, api_router
+from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.web.api.queues import QueueName
-from jobtable.web.dependencies import JobId, TheJobs
+from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WORK, allow
 from jobtable.web.idempotency import ReportRoute
+from jobtable.web.injection import JobId, TheJobs
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 3.0

@@ -10,14 +10,14 @@ from pydantic import BaseModel, Field
 
 from jobtable.jobs.report.log_text import MOST_HEAD_BYTES, PART_BYTES
 from jobtable.jobs.stored.entities import Instance, Job, JobLogText
-from jobtable.jobs.stored.fields import Health, InstanceStatus
+from jobtable.jobs.stored.field_types import Health, InstanceStatus
 from jobtable.objects.store import Readable
 from jobtable.web.api.instances import InstanceId
 from jobtable.web.api.kept_files import UploadQuery
-from jobtable.web.api.parts import Body, Name, api_router
+from jobtable.web.api.route_parts import Body, Name, api_router
 from jobtable.web.api.work import LeaseBody, held_lease, last_lease
-from jobtable.web.dependencies import JobId, TheJobs
 from jobtable.web.guard import WORK, allow
+from jobtable.web.injection import JobId, TheJobs
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 

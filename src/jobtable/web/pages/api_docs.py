@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from jobtable.web.api.parts import PREFIX
+from jobtable.web.api.route_parts import PREFIX
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 

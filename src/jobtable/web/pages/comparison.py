@@ -13,9 +13,9 @@ from jobtable.errors import missing
 from jobtable.jobs.read.listing import JobFilter, cursor_after, list_jobs
 from jobtable.jobs.stored.entities import Job
 from jobtable.store import Store
-from jobtable.web.dependencies import TheStore
 from jobtable.web.formats import NOTHING, setting_text
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import TheStore
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import last_values
 from jobtable.web.pages.queues import known_workers

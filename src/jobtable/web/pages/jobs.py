@@ -15,13 +15,13 @@ from jobtable.jobs.read.group_progress import read_group_progress
 from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobArtifact, JobDependency, JobLog, JobLogText
-from jobtable.jobs.stored.fields import LogLevel, Status
+from jobtable.jobs.stored.field_types import LogLevel, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.submit.resubmission import copy_of, why_no_copy
 from jobtable.store import Page, Store
 from jobtable.system import system_named
-from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
+from jobtable.web.injection import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series

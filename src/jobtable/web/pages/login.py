@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from jobtable.web.guard import ANYONE, COOKIE, READ, PageRoute, allow
 from jobtable.web.pages.frame import render
-from jobtable.web.problems import Refused
+from jobtable.web.problems import Refusal
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -51,7 +51,7 @@ async def _read_form(request: Request) -> bytes:
     async for chunk in request.stream():
         read += chunk
         if len(read) > _LONGEST_FORM:
-            raise Refused(413, f"a login may have at most {_LONGEST_FORM:,} bytes")
+            raise Refusal(413, f"a login may have at most {_LONGEST_FORM:,} bytes")
     return read
 
 

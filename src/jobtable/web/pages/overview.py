@@ -14,10 +14,10 @@ from jobtable.clock import wall_time
 from jobtable.jobs.read.group_progress import GroupProgress, read_group_progress
 from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
-from jobtable.jobs.stored.fields import FINAL, Health, InstanceStatus, Status
+from jobtable.jobs.stored.field_types import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store
-from jobtable.web.dependencies import AllServices
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import AllServices
 from jobtable.web.notices import Notices, list_notices
 from jobtable.web.pages.frame import render, render_fragment
 from jobtable.web.pages.queues import known_workers
@@ -32,7 +32,7 @@ _BARS = 30
 
 
 @dataclass(frozen=True)
-class Throughput:
+class JobThroughput:
     """The number of jobs that ended in each part of a span of time that ends now."""
 
     span: timedelta
@@ -68,7 +68,7 @@ class Overview:
     """The last jobs that failed and were not retried."""
     ended: list[Job]
     """The last jobs that ended, with any status."""
-    throughput: Throughput
+    throughput: JobThroughput
     notices: list[Notices]
     """What waits for a person."""
 
@@ -150,7 +150,7 @@ def _end(job: Job) -> datetime:
     return job.ended_at or job.created_at
 
 
-def _throughput(services: Services, now: datetime) -> Throughput:
+def _throughput(services: Services, now: datetime) -> JobThroughput:
     ends = {}
     for status in (Status.COMPLETED, Status.FAILED):
         changes = JobStatus.by_status(status=status)
@@ -159,7 +159,7 @@ def _throughput(services: Services, now: datetime) -> Throughput:
     cut = [times[-1] for times in ends.values() if len(times) == _MOST_COUNTED]
     span = min(_SPAN, max(now - max(cut), timedelta(seconds=_BARS))) if cut else _SPAN
     counted = {status: _in_parts(times, now, span) for status, times in ends.items()}
-    return Throughput(span, counted[Status.COMPLETED], counted[Status.FAILED])
+    return JobThroughput(span, counted[Status.COMPLETED], counted[Status.FAILED])
 
 
 def _in_parts(times: list[datetime], now: datetime, span: timedelta) -> list[int]:

@@ -15,10 +15,10 @@ from jobtable.clock import wall_time
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
-from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.store import Page, Store
-from jobtable.web.dependencies import TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import TheQueries, TheStore, path_id
 from jobtable.web.pages.frame import render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Request, Response
 from jobtable.model import Table
 from jobtable.reference import entity_references, table_named, tables
 from jobtable.web.api.tables import dollars_for
-from jobtable.web.dependencies import CallerOf, TheStore, path_id
 from jobtable.web.explorer import Asked, explore, index_named, is_withheld
 from jobtable.web.guard import READ, Caller, PageRoute, allow
+from jobtable.web.injection import CallerOf, TheStore, path_id
 from jobtable.web.pages.frame import render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

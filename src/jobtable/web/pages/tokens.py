@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from jobtable.access.entities import Role
-from jobtable.web.dependencies import CallerOf, TheTokens
 from jobtable.web.guard import WRITE, PageRoute, allow
+from jobtable.web.injection import CallerOf, TheTokens
 from jobtable.web.pages.frame import render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -11,7 +11,7 @@ from tests.systems.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.systems.receipts.legacy.entities import (

@@ -21,11 +21,11 @@ from jobtable.systems.albums.entities import (
     WorkflowType,
 )
 from jobtable.systems.albums.service import AlbumWorkflows
-from jobtable.web.api.parts import Body, Id, Written, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheStore, path_id, service
+from jobtable.web.api.route_parts import Body, Id, Written, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import Day, Instant, PageOf, Paging, TheStore, path_id, service
 
 router = api_router("albums")
 creation = api_router("albums", CreationRoute)

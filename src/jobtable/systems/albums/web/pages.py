@@ -16,9 +16,9 @@ from jobtable.systems.albums.entities import TaskStatus, ValidationTask, Workflo
 from jobtable.systems.albums.metrics import count_if_few
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.web.api import TheAlbums
-from jobtable.web.dependencies import AllServices, TheStore, path_id
 from jobtable.web.events import LiveTopics
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import AllServices, TheStore, path_id
 from jobtable.web.notices import Notice, Notices
 from jobtable.web.pages.frame import find_gone, picture_address, render
 

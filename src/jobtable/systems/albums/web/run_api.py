@@ -15,10 +15,10 @@ from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.metrics import compute_and_compare
 from jobtable.systems.albums.service import MetricsComparison
 from jobtable.systems.albums.web.api import MOST_ALBUMS, ExecutionId, TaskId
-from jobtable.web.api.parts import Body, Id, Written, api_router
-from jobtable.web.dependencies import CallerOf, Day, TheStore, service
+from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import CallerOf, Day, TheStore, service
 from jobtable.web.limits import takes_file
 
 router = api_router("albums as they run")

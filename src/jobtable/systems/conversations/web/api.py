@@ -16,9 +16,9 @@ from jobtable.systems.conversations.entities import (
     TopicName,
 )
 from jobtable.systems.conversations.service import Conversations
-from jobtable.web.api.parts import NewestFirst, Written, api_router
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id, service
+from jobtable.web.api.route_parts import NewestFirst, Written, api_router
 from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.injection import JobId, PageOf, Paging, TheStore, path_id, service
 
 router = api_router("conversations")
 

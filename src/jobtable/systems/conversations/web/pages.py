@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.app import Services
 from jobtable.errors import NotFoundError, ObjectNotFoundError, missing
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.conversations.analysis.polis_export import parse_comments
 from jobtable.systems.conversations.entities import (
     CommentCluster,
@@ -21,8 +21,8 @@ from jobtable.systems.conversations.entities import (
     TopicName,
 )
 from jobtable.systems.conversations.runs import ConversationRuns
-from jobtable.web.dependencies import AllServices, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import AllServices, TheStore, path_id
 from jobtable.web.pages.frame import render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

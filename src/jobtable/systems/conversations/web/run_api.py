@@ -8,17 +8,17 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.conversations.entities import ConversationRun
 from jobtable.systems.conversations.pipeline import PipelineStage
 from jobtable.systems.conversations.run_comparison import compare_runs
 from jobtable.systems.conversations.runs import ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.web.api import ConversationId
-from jobtable.web.api.parts import Body, Id, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import CallerName, CallerOf, path_id, service
+from jobtable.web.api.route_parts import Body, Id, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import CallerName, CallerOf, path_id, service
 from jobtable.web.limits import takes_file
 
 router = api_router("conversations as they run")

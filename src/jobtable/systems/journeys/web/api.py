@@ -21,11 +21,11 @@ from jobtable.systems.journeys.entities import (
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
 from jobtable.systems.journeys.service import CompleteJourney, Journeys
-from jobtable.web.api.parts import Body, Id, NewestFirst, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheStore, path_id, service
+from jobtable.web.api.route_parts import Body, Id, NewestFirst, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import JobId, PageOf, Paging, TheStore, path_id, service
 
 router = api_router("journeys")
 creation = api_router("journeys", CreationRoute)

@@ -13,9 +13,9 @@ from jobtable.systems.journeys.entities import Journey, journeys
 from jobtable.systems.journeys.execution_records import ExecutionRecords
 from jobtable.systems.journeys.running.step_reports import OWN_MEMBERS
 from jobtable.systems.journeys.service import Journeys
-from jobtable.web.dependencies import AllServices, JobId, path_id
 from jobtable.web.events import LiveTopics, id_in
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import AllServices, JobId, path_id
 from jobtable.web.pages.frame import render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -22,11 +22,11 @@ from jobtable.systems.journeys.parts import ReportType, RuleStatus
 from jobtable.systems.journeys.rules import add_rule
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.web.api import JourneyId, StageId, TheJourneys
-from jobtable.web.api.parts import Body, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import CallerName, JobId, TheStore, path_id, service
+from jobtable.web.api.route_parts import Body, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
+from jobtable.web.injection import CallerName, JobId, TheStore, path_id, service
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Key, Stored, Timestamp, default
 from jobtable.systems.receipts.entities.labels import ReceiptRef
 from jobtable.systems.receipts.entities.records import Confidence, Number

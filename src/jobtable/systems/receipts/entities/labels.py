@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Json, Key, Name, Part, Stored, Timestamp, default
 from jobtable.systems.receipts.entities.records import Confidence, Number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from jobtable.jobs.stored.entities import main
-from jobtable.jobs.stored.fields import Count
+from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Json, Key, Part, Timestamp, default
 from jobtable.systems.receipts.entities.analyses import ReceiptAnalysis
 from jobtable.systems.receipts.entities.records import Number

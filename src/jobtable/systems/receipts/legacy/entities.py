@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator
 
-from jobtable.jobs.stored.fields import (
+from jobtable.jobs.stored.field_types import (
     InstanceJobRecord,
     InstanceRecord,
     JobCheckpointRecord,

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from jobtable.errors import AlreadyExistsError, TransactionFailedError
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, Queue, QueueJob
-from jobtable.jobs.stored.fields import CLAIMABLE, FINAL, rank_of
+from jobtable.jobs.stored.field_types import CLAIMABLE, FINAL, rank_of
 from jobtable.jobs.submit.definition import Definition
 from jobtable.model import Entity
 from jobtable.store import Store

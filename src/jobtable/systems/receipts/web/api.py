@@ -23,10 +23,10 @@ from jobtable.systems.receipts.entities import (
     Word,
 )
 from jobtable.systems.receipts.ocr import OcrResult, OcrService, StoredResult
-from jobtable.web.api.parts import Body, api_router, with_kind
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import TheStore, path_id
+from jobtable.web.api.route_parts import Body, api_router, with_kind
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.injection import TheStore, path_id
 from jobtable.web.limits import takes_file
 
 router = api_router("receipts")

@@ -14,11 +14,11 @@ from jobtable.errors import ValueRefusedError
 from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import BatchResult, BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, on_store
-from jobtable.web.api.parts import Body, Written, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import path_id
+from jobtable.web.api.route_parts import Body, Written, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import path_id
 
 router = api_router("batches")
 creation = api_router("batches", CreationRoute)

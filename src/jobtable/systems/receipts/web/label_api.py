@@ -11,10 +11,10 @@ from pydantic import BaseModel, Field
 from jobtable.systems.receipts.entities import ReceiptWordLabel
 from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
 from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, on_store
-from jobtable.web.api.parts import Body, Written, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import PageOf, Paging, path_id
+from jobtable.web.api.route_parts import Body, Written, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.injection import PageOf, Paging, path_id
 
 router = api_router("labels")
 

@@ -20,8 +20,8 @@ from jobtable.systems.receipts.entities import (
 )
 from jobtable.systems.receipts.entities.records import ImagePoint, Picture
 from jobtable.systems.receipts.ocr import OcrService
-from jobtable.web.dependencies import TheObjects, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import TheObjects, TheStore, path_id
 from jobtable.web.notices import Notice, Notices
 from jobtable.web.pages.frame import find_gone, picture_address, render
 

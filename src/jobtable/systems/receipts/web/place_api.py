@@ -10,10 +10,10 @@ from pydantic import Field
 from jobtable.systems.receipts.entities import PlacesCache
 from jobtable.systems.receipts.places import DAYS_TO_LIVE, PlacesService
 from jobtable.systems.receipts.web.api import on_store
-from jobtable.web.api.parts import Body, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import path_id
+from jobtable.web.api.route_parts import Body, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import WRITE, allow
+from jobtable.web.injection import path_id
 
 router = api_router("places")
 

@@ -21,11 +21,11 @@ from jobtable.systems.receipts.entities import (
 )
 from jobtable.systems.receipts.validation import Finding, ValidationService
 from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, ImageId, Number, on_store
-from jobtable.web.api.parts import Body, NewestFirst, api_router, with_kind
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import Instant, PageOf, Paging, path_id
+from jobtable.web.api.route_parts import Body, NewestFirst, api_router, with_kind
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
+from jobtable.web.injection import Instant, PageOf, Paging, path_id
 
 router = api_router("validations")
 creation = api_router("validations", CreationRoute)

@@ -19,9 +19,9 @@ from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_part, print_text, say
 from jobtable.errors import NotFoundError
-from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.stored.field_types import Status
 from jobtable.settings import Settings
-from jobtable.systems.sweeps.cli.table import counts, follow, params_text
+from jobtable.systems.sweeps.cli.trial_table import counts, follow, params_text
 from jobtable.systems.sweeps.entities import SweepEntry
 from jobtable.systems.sweeps.samplers import Optuna
 from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult

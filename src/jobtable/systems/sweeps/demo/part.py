@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jobtable.app import Services
 from jobtable.demo import USER, DemoPart, DemoState
-from jobtable.jobs.stored.fields import FINAL
+from jobtable.jobs.stored.field_types import FINAL
 from jobtable.systems.sweeps.parameters import Choice, FloatRange, IntRange
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.stoppers import Asha

@@ -12,11 +12,11 @@ from jobtable.jobs.stored.entities import Job, JobMetric
 from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
-from jobtable.web.api.parts import Body, Id, api_router
-from jobtable.web.api.verbs import add_verbs
-from jobtable.web.dependencies import CallerName, CallerOf, path_id, service
+from jobtable.web.api.route_parts import Body, Id, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
+from jobtable.web.injection import CallerName, CallerOf, path_id, service
 
 router = api_router("sweeps")
 creation = api_router("sweeps", CreationRoute)

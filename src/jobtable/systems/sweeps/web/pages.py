@@ -10,12 +10,12 @@ from fastapi import APIRouter, Request, Response
 from jobtable.app import Services
 from jobtable.jobs.read.waiting import Waiting, WaitKind
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.fields import CLAIMABLE, Status
+from jobtable.jobs.stored.field_types import CLAIMABLE, Status
 from jobtable.systems.sweeps.service import Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.systems.sweeps.web.importance import parameter_importance
-from jobtable.web.dependencies import AllServices, path_id
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.injection import AllServices, path_id
 from jobtable.web.pages.frame import render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

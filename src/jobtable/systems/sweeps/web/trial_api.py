@@ -10,10 +10,10 @@ from pydantic import Field
 from jobtable.systems.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.systems.sweeps.trials import LAST_RUNG
-from jobtable.web.api.parts import Written, api_router
+from jobtable.web.api.route_parts import Written, api_router
 from jobtable.web.api.work import LeaseBody, held_lease
-from jobtable.web.dependencies import JobId, TheJobs
 from jobtable.web.guard import WORK, allow
+from jobtable.web.injection import JobId, TheJobs
 
 router = api_router("sweeps as they run")
 

@@ -12,9 +12,9 @@ from fastapi.params import Depends
 
 from jobtable.errors import missing
 from jobtable.store import Query
-from jobtable.web.api.parts import Written
-from jobtable.web.dependencies import PageOf, Paging
+from jobtable.web.api.route_parts import Written
 from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.injection import PageOf, Paging
 
 Verb: TypeAlias = Callable[..., Any]
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic_core import from_json
 
 from jobtable.errors import ItemShapeError
-from jobtable.model import memory
-from jobtable.model.memory import Memory
+from jobtable.model import kept_entities
+from jobtable.model.kept_entities import Memory
 
 
 class Reader:
@@ -65,7 +65,7 @@ def test_what_was_read_together_is_kept_when_it_comes_again_together() -> None:
 
 def test_what_is_large_is_decoded_each_time() -> None:
     reader = Reader()
-    body = b'{"a": {"S": "%s"}}' % (b"x" * memory._LARGEST_KEPT)
+    body = b'{"a": {"S": "%s"}}' % (b"x" * kept_entities._LARGEST_KEPT)
     for _ in range(4):
         reader.read(body)
     assert (reader.decoded, reader.copied) == (4, 0)
@@ -79,8 +79,8 @@ def test_an_item_of_another_shape_is_an_error_each_time() -> None:
 
 
 def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_MOST_KEPT", 10)
-    monkeypatch.setattr(memory, "_MOST_SEEN", 40)
+    monkeypatch.setattr(kept_entities, "_MOST_KEPT", 10)
+    monkeypatch.setattr(kept_entities, "_MOST_SEEN", 40)
     reader = Reader()
     for turn in range(3):
         for number in range(200):

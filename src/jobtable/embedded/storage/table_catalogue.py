@@ -17,7 +17,7 @@ ViewType = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 _DAY_SECONDS = 86_400
 
 
-class Record(BaseModel):
+class CatalogueRecord(BaseModel):
     """A record that the catalogue stores as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,7 +35,7 @@ class Record(BaseModel):
             ) from error
 
 
-class Throughput(Record):
+class Throughput(CatalogueRecord):
     """Provisioned capacity units; both are 0 on demand."""
 
     read: int = 0
@@ -50,21 +50,21 @@ class Throughput(Record):
         return self.decreases if is_same_day else 0
 
 
-class OnDemandLimit(Record):
+class OnDemandLimit(CatalogueRecord):
     """The most request units a second on demand; None: no limit."""
 
     read: int | None = None
     write: int | None = None
 
 
-class WarmThroughput(Record):
+class WarmThroughput(CatalogueRecord):
     """The units a second that a table or index is ready for; None: not specified. The engine always is."""
 
     read: int | None = None
     write: int | None = None
 
 
-class IndexRecord(Record):
+class IndexRecord(CatalogueRecord):
     """A secondary index as it was declared."""
 
     id: int
@@ -81,7 +81,7 @@ class IndexRecord(Record):
     """Whether it still lacks older items (table_changes.py)."""
 
 
-class StreamRecord(Record):
+class StreamRecord(CatalogueRecord):
     """One life of a table's stream, from when it was enabled until it was disabled."""
 
     label: str
@@ -95,14 +95,14 @@ class StreamRecord(Record):
     key: tuple[tuple[str, str], ...]  # the table's key schema: attribute names with HASH or RANGE
 
 
-class RecoveryRecord(Record):
+class RecoveryRecord(CatalogueRecord):
     """Point-in-time recovery: its start, and how many days are kept."""
 
     enabled: float
     days: int = 35
 
 
-class TableRecord(Record):
+class TableRecord(CatalogueRecord):
     """Everything about a table that is not an item."""
 
     id: int

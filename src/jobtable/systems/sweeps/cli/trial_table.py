@@ -15,7 +15,7 @@ from rich.text import Text
 from jobtable.cli.output import visible
 from jobtable.clock import Clock
 from jobtable.jobs.stored.entities import JobMetric
-from jobtable.jobs.stored.fields import FINAL
+from jobtable.jobs.stored.field_types import FINAL
 from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult
 
 _BEST = 5

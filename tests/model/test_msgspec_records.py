@@ -35,7 +35,7 @@ def with_old_msgspec(patch: pytest.MonkeyPatch) -> None:
 def test_items_are_read_with_and_without_it(
     prepare: Callable[[pytest.MonkeyPatch], None], has_records: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "jobtable.model.records", raising=False)
+    monkeypatch.delitem(sys.modules, "jobtable.model.msgspec_records", raising=False)
     prepare(monkeypatch)
     cls = declare()
     things = [cls.model_validate({"name": "one", "size": 1}), cls.model_validate({"name": "two"})]

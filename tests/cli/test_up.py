@@ -208,7 +208,7 @@ def test_what_cannot_be_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
         for arguments, told in (
             (["--data", str(tmp_path), "--port", port], f"cannot listen on 127.0.0.1:{port}"),
             (["--data", str(file / "below")], "--data"),
-            (["--data", str(tmp_path), "--store", "memory:"], "give one of them"),
+            (["--data", str(tmp_path), "--store", "memory:"], "--data and --store cannot be combined"),
         ):
             ended = subprocess.run(
                 [*_JOBTABLE, "up", *arguments], check=False, capture_output=True, text=True, timeout=240

@@ -16,15 +16,26 @@ from jobtable.model import Entity
 from jobtable.testing.strategies import entities
 
 _PROPERTIES = [test for name, test in vars(test_properties).items() if name.startswith("test_")]
+_NAMES = [f"{system}-{cls.__name__}" for system, cls in ENTITIES]
 _RELAXED = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 
-@pytest.mark.parametrize("cls", [cls for _, cls in ENTITIES], ids=[f"{seed}-{cls.__name__}" for seed, cls in ENTITIES])
-@pytest.mark.parametrize("test", _PROPERTIES, ids=lambda test: test.__name__.removeprefix("test_"))
-@settings(max_examples=3, database=None, suppress_health_check=_RELAXED)
-@given(data=st.data())
-def test_the_property_holds(test: Callable[..., Any], cls: type[Entity], data: st.DataObject) -> None:
-    test.hypothesis.inner_test(cls, data)  # type: ignore[attr-defined]  # Hypothesis keeps what it decorates there
+def _of_every_entity(test: Callable[..., Any]) -> Callable[..., None]:
+    """Return a test of its own: Hypothesis nests the settings of a test once for each of its parameters."""
+
+    @pytest.mark.parametrize(
+        "cls", [cls for _, cls in ENTITIES], ids=[f"{name}-{cls.__name__}" for name, cls in ENTITIES]
+    )
+    @settings(max_examples=3, database=None, suppress_health_check=_RELAXED)
+    @given(data=st.data())
+    def holds(cls: type[Entity], data: st.DataObject) -> None:
+        test.hypothesis.inner_test(cls, data)  # type: ignore[attr-defined]  # Hypothesis keeps what it decorates there
+
+    return holds
+
+
+for _property in _PROPERTIES:
+    globals()[_property.__name__] = _of_every_entity(_property)
 
 
 @pytest.mark.parametrize("test", _PROPERTIES, ids=lambda test: test.__name__.removeprefix("test_"))

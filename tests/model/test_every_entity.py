@@ -20,12 +20,10 @@ _NAMES = [f"{system}-{cls.__name__}" for system, cls in ENTITIES]
 _RELAXED = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 
-def _of_every_entity(test: Callable[..., Any]) -> Callable[..., None]:
+def _of_every_entity(test: Callable[..., Any]) -> Any:
     """Return a test of its own: Hypothesis nests the settings of a test once for each of its parameters."""
 
-    @pytest.mark.parametrize(
-        "cls", [cls for _, cls in ENTITIES], ids=[f"{name}-{cls.__name__}" for name, cls in ENTITIES]
-    )
+    @pytest.mark.parametrize("cls", [cls for _, cls in ENTITIES], ids=_NAMES)
     @settings(max_examples=3, database=None, suppress_health_check=_RELAXED)
     @given(data=st.data())
     def holds(cls: type[Entity], data: st.DataObject) -> None:

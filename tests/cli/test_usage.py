@@ -67,12 +67,12 @@ def test_what_is_possible_is_told(cli: CommandLine, arguments: str, told: str) -
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("jobs show", "Job: job_id is empty, and PK (JOB#{job_id}) is made of it"),
-        ("jobs logs", "Job: job_id is empty, and PK (JOB#{job_id}) is made of it"),
-        ("queues show", "Queue: queue_name is empty, and PK (QUEUE#{queue_name}) is made of it"),
-        ("jobs list --queue", "Queue: queue_name is empty, and PK (QUEUE#{queue_name}) is made of it"),
-        ("jobs list --parent", "Job: job_id is empty, and PK (JOB#{job_id}) is made of it"),
-        ("journeys show", "Journey: journey_id is empty, and PK (JOURNEY#{journey_id}) is made of it"),
+        ("jobs show", "Job: job_id is empty, but PK (JOB#{job_id}) is built from it"),
+        ("jobs logs", "Job: job_id is empty, but PK (JOB#{job_id}) is built from it"),
+        ("queues show", "Queue: queue_name is empty, but PK (QUEUE#{queue_name}) is built from it"),
+        ("jobs list --queue", "Queue: queue_name is empty, but PK (QUEUE#{queue_name}) is built from it"),
+        ("jobs list --parent", "Job: job_id is empty, but PK (JOB#{job_id}) is built from it"),
+        ("journeys show", "Journey: journey_id is empty, but PK (JOURNEY#{journey_id}) is built from it"),
     ],
 )
 def test_a_variable_of_the_shell_that_is_not_set_is_told_as_what_it_is(

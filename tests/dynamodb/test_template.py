@@ -209,4 +209,4 @@ def test_tables_that_one_template_cannot_tell_apart_are_refused() -> None:
 def test_a_prefix_that_no_table_can_have_is_refused() -> None:
     done = CliRunner().invoke(app, ["tables", "template", "--prefix", "not allowed "])
     assert done.exit_code == 1
-    assert "'not allowed jobtable' cannot be a table's name" in done.output
+    assert "'not allowed jobtable' is not a valid table name" in done.output

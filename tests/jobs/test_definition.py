@@ -138,7 +138,7 @@ def test_a_retry_policy_is_asked_for_by_its_name(jobs: Jobs) -> None:
 
 def test_a_whole_job_in_the_place_of_its_id_is_refused_in_words(jobs: Jobs) -> None:
     job: Any = jobs.submit(NewJob(name="a", task=ADD))
-    with pytest.raises(ValueRefusedError, match=r"^Job.job_id: a whole Job is given: write .job_id$"):
+    with pytest.raises(ValueRefusedError, match=r"^Job.job_id: got a whole Job; write .job_id$"):
         jobs.cancel(job)
 
 

@@ -521,7 +521,7 @@ def test_a_dependency_that_is_named_twice_is_one_unless_it_is_named_differently(
     jobs.submit(new("second", depends_on=twice))
     check_records(jobs)
     otherwise = (DependsOn(first.job_id), DependsOn(first.job_id, condition=EdgeCondition.STARTED))
-    with pytest.raises(ValueRefusedError, match="in two ways; leave one of them out"):
+    with pytest.raises(ValueRefusedError, match="in two ways; remove one of them"):
         jobs.submit(new("third", depends_on=otherwise))
     assert run_all(jobs) == ["first", "second"]
 

@@ -152,7 +152,7 @@ def test_what_cannot_be_looked_for_is_refused() -> None:
     run = run_in_memory()
     with pytest.raises(NotFoundError):
         run.logs.search("nobody", "x")
-    with pytest.raises(ValueRefusedError, match="needs a text"):
+    with pytest.raises(ValueRefusedError, match="for an empty text"):
         run.logs.search(run.job_id, "")
     with pytest.raises(ValueRefusedError, match="a search text has at most 1000 characters, not 1001"):
         run.logs.search(run.job_id, "x" * 1001)

@@ -142,7 +142,7 @@ def test_the_elements_of_a_field_are_not_there_to_be_iterated() -> None:
 
 
 def test_a_plain_value_is_no_condition() -> None:
-    with pytest.raises(DefinitionError, match="compares an attribute"):
+    with pytest.raises(DefinitionError, match="must compare an attribute"):
         as_condition(True)
 
 
@@ -157,14 +157,14 @@ def test_a_plain_value_is_no_condition() -> None:
         (lambda: Job.queue.append("x"), "Job.queue is not a list"),
         (lambda: Job.job_config == 1e300, r"Job.job_config: 1E\+300 is outside"),
         (Job.status.is_in, "1 to 100 values"),
-        (lambda: Job.queue.contains(3), "Job.queue is compared with a text, not with 3"),
+        (lambda: Job.queue.contains(3), "Job.queue must be compared with a string, not 3"),
         (lambda: Job.limits["nothing"], "has no field 'nothing'; it has memory_mb, note"),
         (lambda: Job.priority["x"], "cannot be indexed with 'x'"),
-        (lambda: attribute_of(JobMetric.job_id) == "1", "stands only in the key"),
-        (Job.key, r"Job.key\(job_id\) cannot be asked without job_id"),
+        (lambda: attribute_of(JobMetric.job_id) == "1", "exists only in the key"),
+        (Job.key, r"Job.key\(job_id\) requires job_id"),
         (lambda: Job.key(job_id=None), "Job.job_id: None"),
-        (lambda: Job.by_queue(queue=None), "without a value for it is not there to be selected"),
-        (lambda: Job.key(job_id="1", color="red"), "is not made from 'color'"),
+        (lambda: Job.by_queue(queue=None), "None selects nothing, because an item without a value has no such key"),
+        (lambda: Job.key(job_id="1", color="red"), "has no field 'color'"),
         (lambda: JobMetric.key(job_id="1", timestamp="2025-01-01"), "from left to right"),
         (lambda: JobMetric.by_name(metric_name="x", timestamp="yesterday"), "JobMetric.timestamp: 'yesterday'"),
     ],

@@ -78,7 +78,7 @@ def test_an_item_without_its_envelope_has_the_defaults() -> None:
     codec = Light.__schema__.codec
     hall = {"PK": {"S": "LIGHT#hall"}}
     assert codec.decode(hall) == codec.decode(hall | {"Data": {"NULL": True}}) == Light(name="hall")
-    with pytest.raises(ItemShapeError, match="Light PK='LIGHT#hall': Data is no map"):
+    with pytest.raises(ItemShapeError, match="Light PK='LIGHT#hall': Data is not a map"):
         codec.decode(hall | {"Data": {"S": "kept"}})
 
 
@@ -87,7 +87,7 @@ def test_an_envelope_that_is_no_map_is_refused_also_where_the_key_says_everythin
         key = Key("LAMP#{name}")
         name: Stored[str]
 
-    with pytest.raises(ItemShapeError, match="Lamp PK='LAMP#hall': Data is no map"):
+    with pytest.raises(ItemShapeError, match="Lamp PK='LAMP#hall': Data is not a map"):
         Lamp.__schema__.codec.decode({"PK": {"S": "LAMP#hall"}, "Data": {"S": "kept"}})
 
 
@@ -193,9 +193,9 @@ def test_items_of_another_shape_are_understood(change: dict[str, Any], value: An
         ({"step": {"L": []}}, "step: Input should be a valid integer"),
         ({"PK": {"S": "WORK#1"}}, "'WORK#1' does not have the form 'JOB#{job_id}'"),
         ({"SK": {"S": "METRIC#loss#yesterday"}}, "'METRIC#loss#yesterday' does not have the form"),
-        ({"PK": {"S": "JOB#50%"}}, "holds a % that is not part of %23 or %25"),
+        ({"PK": {"S": "JOB#50%"}}, "contains a % that is not part of %23 or %25"),
         ({"TYPE": {"S": "JOB"}}, "TYPE is 'JOB', not 'JOB_METRIC'"),
-        ({"value": {"X": "?"}}, "value: 'X' is no DynamoDB type"),
+        ({"value": {"X": "?"}}, "value: 'X' is not a DynamoDB type"),
     ],
 )
 def test_a_malformed_item_names_its_key_and_the_field(change: dict[str, Any], message: str) -> None:
@@ -231,7 +231,10 @@ def test_a_missing_attribute_is_named() -> None:
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=1e-140), "outside DynamoDB's range"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=float("nan")), "no NaN"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=object()), "type object cannot be stored"),
-        (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={1: 2}), "a key of a map is a text"),
+        (
+            lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={1: 2}),
+            "a map key must be a non-empty string",
+        ),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={"\ud800": 2}), "not valid Unicode"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={"é" * 40_000: 2}), "80,000 bytes"),
     ],
@@ -249,7 +252,7 @@ def test_a_key_of_an_index_is_not_empty_or_too_long_where_another_may_be_missing
         place: str | None
         shelf: bytes
 
-    with pytest.raises(ValueRefusedError, match=r"Box: (place|shelf) .*(a key attribute is empty|3000 bytes)"):
+    with pytest.raises(ValueRefusedError, match=r"Box: (place|shelf) .*(a key attribute cannot be empty|3000 bytes)"):
         requests.put(Box(name="a", place=place, shelf=shelf), None)
     assert encode(Box(name="a", place=None, shelf=b"x")) == {"name": {"S": "a"}, "shelf": {"B": "eA=="}}
 
@@ -263,11 +266,11 @@ def test_a_key_of_an_index_is_not_empty_or_too_long_where_another_may_be_missing
         ),
         (
             lambda: Job(job_id="", created_at=NOON, created_by="a", job_config=1e300),
-            r"Job: job_id is empty, and PK \(JOB#\{job_id\}\) is made of it",
+            r"Job: job_id is empty, but PK \(JOB#\{job_id\}\) is built from it",
         ),
         (
             lambda: Job(job_id="1", created_at=NOON, created_by="a", queue=""),
-            r"Job: queue is empty, and GSI3PK \(QUEUE#\{queue\}\) is made of it",
+            r"Job: queue is empty, but GSI3PK \(QUEUE#\{queue\}\) is built from it",
         ),
     ],
 )
@@ -277,15 +280,17 @@ def test_who_puts_a_value_that_does_not_fit_is_told_the_field_and_the_key(entity
 
 
 def test_who_asks_by_an_empty_part_of_a_key_is_told_the_field() -> None:
-    with pytest.raises(ValueRefusedError, match=r"^metric_name \(METRIC#\{metric_name\}#\{timestamp\}\): .* is empty$"):
+    with pytest.raises(
+        ValueRefusedError, match=r"^metric_name \(METRIC#\{metric_name\}#\{timestamp\}\): .* cannot be empty$"
+    ):
         JobMetric.key(job_id="1", metric_name="")
 
 
 @pytest.mark.parametrize(
     ("update", "message"),
     [
-        ({"priority": "high"}, r"Job\.priority: 'high': Input should be a valid integer.*: use replace"),
-        ({"status": "done"}, r"Job\.status: 'done' is not yet a Status; .*: use replace"),
+        ({"priority": "high"}, r"Job\.priority: 'high': Input should be a valid integer.*; use replace"),
+        ({"status": "done"}, r"Job\.status: 'done' is not yet a Status; .*; use replace"),
         ({"created_by": 3}, r"Job\.created_by: 3: Input should be a valid string"),
         ({"history": [1]}, r"Job\.history: \[1\]: Input should be a valid string"),
         ({"job_id": None}, r"Job\.job_id: None: Input should be a valid string"),
@@ -312,7 +317,7 @@ def test_a_number_is_stored_however_it_shows_itself() -> None:
     assert encode(metric.model_copy(update={"value": 3}))["value"] == {"N": "3"}
     assert attribute_of(JobMetric.value).increment(Weight(0.25)).values() == ({"N": "0.25"},)
     line = Line(image_id=UUID, line_id=1, text="", confidence=1)
-    with pytest.raises(ValueRefusedError, match=r"confidence: '0\.5' is no number"):
+    with pytest.raises(ValueRefusedError, match=r"confidence: '0\.5' is not a number"):
         requests.put(line.model_copy(update={"confidence": "0.5"}), None)
 
 

@@ -130,7 +130,7 @@ def test_a_cursor_fits_only_its_table(store: Store) -> None:
 @pytest.mark.parametrize("place", [{}, [], 3, {"stream": "x"}, {"stream": "x", "shards": []}])
 def test_a_cursor_that_someone_has_made_up_is_refused(store: Store, place: Any) -> None:
     made_up = write_cursor(place, f"changes of {store.table_name(notes)}".encode())
-    with pytest.raises(CursorError, match="made up"):
+    with pytest.raises(CursorError, match="not returned by a query"):
         store.changes(notes, after=made_up)
 
 
@@ -141,7 +141,7 @@ def test_a_place_in_a_stream_that_has_ended_is_expired(store: Store) -> None:
     with pytest.raises(TableNotFound):
         store.changes(notes)
     store.tables.create(notes)
-    with pytest.raises(StreamExpired, match="make a new feed"):
+    with pytest.raises(StreamExpired, match="create a new feed"):
         store.changes(notes, after=cursor)
 
 
@@ -181,7 +181,7 @@ def test_the_embedded_stream_keeps_a_day_and_says_so() -> None:
         assert [change.after for change in feed.read()] == [Note(name="b")]
         assert len(store.changes(notes, after=early).read()) == 1
         clock.advance(25 * 3600)
-        with pytest.raises(StreamExpired, match="make a new feed"):
+        with pytest.raises(StreamExpired, match="create a new feed"):
             store.changes(notes, after=early).read()
 
 

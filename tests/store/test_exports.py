@@ -103,7 +103,7 @@ def test_a_file_of_another_table_is_refused(file: Path) -> None:
 @pytest.mark.parametrize("line", ["[]", "3", "{", '{"PK":{"S":"a"}}', '{"PK":{"S":"a"},"SK":"b"}'])
 def test_a_file_with_something_that_is_no_item_is_refused(file: Path, line: str) -> None:
     forge(file, line)
-    with connect("memory:") as store, pytest.raises(ArchiveError, match="line 2 is no item"):
+    with connect("memory:") as store, pytest.raises(ArchiveError, match="line 2 is not an item"):
         import_table(store, notes, file)
 
 
@@ -157,7 +157,7 @@ def test_a_table_is_not_emptied_for_a_file_that_it_cannot_hold(file: Path, name:
         before = items_of(store)
         with pytest.raises(RequestRefused):
             store.backend.execute("PutItem", {"TableName": store.table_name(notes), "Item": item})
-        with pytest.raises(ArchiveError, match="line 2 is no item of table exports-notes: "):
+        with pytest.raises(ArchiveError, match="line 2 is not an item of table exports-notes: "):
             import_table(store, notes, file, "replace")
         assert items_of(store) == before
 
@@ -187,7 +187,7 @@ def test_a_file_with_another_header_is_refused(file: Path, header: str) -> None:
     """Also where whoever made it has made the digest fit."""
     digest = hashlib.sha256(f"{header}\n".encode()).hexdigest()
     file.write_text(f"{header}\n" + json.dumps({"items": 0, "sha256": digest}) + "\n")
-    with pytest.raises(ArchiveError, match="is no export of a table, or its beginning is altered"):
+    with pytest.raises(ArchiveError, match="is not the export of a table, or its beginning is altered"):
         check_export(file)
 
 

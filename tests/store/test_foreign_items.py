@@ -289,7 +289,7 @@ def test_elements_are_taken_in_any_form_that_pydantic_takes(store: Store) -> Non
 def test_no_entity_is_read_through_an_index_that_holds_a_part_of_it(store: Store) -> None:
     store.put(Kept(name="a", mode="v", numbers=[1]))
     by_mode = Kept.by_mode(mode="v")
-    with pytest.raises(ValueRefusedError, match="index GSI2 does not hold whole items"):
+    with pytest.raises(ValueRefusedError, match="index GSI2 does not contain whole items"):
         list(store.query(by_mode))
     assert store.query(by_mode).count() == 1
     assert list(store.values(by_mode, Kept.mode)) == ["v"]

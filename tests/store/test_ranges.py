@@ -48,9 +48,9 @@ def test_a_collection_can_end_and_begin_inside_a_partition(store: Store) -> None
 
 def test_the_ends_of_a_collection_are_of_one_partition_and_in_order(store: Store) -> None:
     first = Line.key(image_id=IMAGE, line_id=2)
-    with pytest.raises(ValueRefusedError, match="not of the same partition"):
+    with pytest.raises(ValueRefusedError, match="not in the same partition"):
         store.collection(first, until=Line.key(image_id=OTHER, line_id=3))
-    with pytest.raises(ValueRefusedError, match="sorts behind"):
+    with pytest.raises(ValueRefusedError, match="sorts after"):
         store.collection(first, until=Line.key(image_id=IMAGE, line_id=1))
     with pytest.raises(ValueRefusedError, match="one index"):
         store.collection(first, until=Job.by_type())

@@ -191,7 +191,7 @@ def test_a_transaction_that_meets_others_all_the_time_may_be_committed_again(eng
     store, backend, _ = faulty_store(engine, Faults(conflict=1), attempts=3)
     tx = store.transaction()
     tx.add(make_task())
-    with pytest.raises(TransactionConflict, match=r"not possible to add Task .*: TransactionConflict") as raised:
+    with pytest.raises(TransactionConflict, match=r"could not add Task .*: TransactionConflict") as raised:
         tx.commit()
     assert raised.value.retryable
     assert backend.injected["conflict"] == 3

@@ -159,10 +159,10 @@ def test_many_may_create_a_table_at_once(each_store: Store) -> None:
 def test_a_stream_on_one_side_only_is_told(each_store: Store) -> None:
     streaming, silent = Table("kept", pk="PK", stream=True), Table("kept", pk="PK")
     each_store.tables.create(silent)
-    assert each_store.tables.differences(streaming) == ["a stream is declared, but none is deployed"]
+    assert each_store.tables.differences(streaming) == ["a stream is declared, but not deployed"]
     each_store.tables.delete(silent)
     each_store.tables.create(streaming)
-    assert each_store.tables.differences(silent) == ["a stream is deployed, but none is declared"]
+    assert each_store.tables.differences(silent) == ["a stream is deployed, but not declared"]
 
 
 def test_an_index_that_is_still_being_filled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

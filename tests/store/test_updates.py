@@ -144,7 +144,7 @@ def test_an_update_of_several_fields_of_one_key_needs_no_entity(store: Store) ->
     job = Job.model_validate({"job_id": "several", "created_at": "2025-01-01", "created_by": "a", "queue": "x"})
     store.put(job)
     store.update(Job.key(job_id="several"), Job.queue.set(None), Job.priority.set(7))
-    with pytest.raises(ValueRefusedError, match=r"Job\.by_queue is also made from created_at"):
+    with pytest.raises(ValueRefusedError, match=r"Job\.by_queue is also built from created_at"):
         store.update(Job.key(job_id="several"), Job.queue.set("y"), Job.priority.set(8))
 
 
@@ -161,8 +161,8 @@ def test_a_key_follows_the_default_of_a_field_that_is_removed() -> None:
 @pytest.mark.parametrize(
     ("update", "message"),
     [
-        (Job.priority.increment(), "is part of Job.by_queue: set it"),
-        (Job.priority.add(1), "is part of Job.by_queue: set it"),
+        (Job.priority.increment(), "is part of Job.by_queue; set it"),
+        (Job.priority.add(1), "is part of Job.by_queue; set it"),
         (attribute_of(Job.job_id).set("other"), "part of the primary key"),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_condition_is_asked_of_what_is_there(store: Store) -> None:
         return store.upsert(Seen.key(person="dana"), *changes, when=Seen.last.missing() | (Seen.last < at))
 
     assert see(NOON).times == 1
-    with pytest.raises(ConditionFailedError, match=r"cannot upsert Seen .*: its condition does not hold") as refused:
+    with pytest.raises(ConditionFailedError, match=r"cannot upsert Seen .*: its condition is not met") as refused:
         see(NOON)
     assert refused.value.current == Seen(person="dana", last=NOON, times=1)
 
@@ -165,29 +165,29 @@ ORDER: Any = Stage.can_skip
 @pytest.mark.parametrize(
     ("key", "updates", "told"),
     [
-        (Seen.key(person="a"), [Seen.times.add(1)], "a new Seen would lack last: set it too"),
-        (Seen.key(person="a"), [Seen.rank.set("a")], "a new Seen would lack last, times: set them too"),
+        (Seen.key(person="a"), [Seen.times.add(1)], "a new Seen would lack last; set it too"),
+        (Seen.key(person="a"), [Seen.rank.set("a")], "a new Seen would lack last, times; set them too"),
         (Seen.key(person="a"), [Seen.last.set(NOON), Seen.times.increment()], r"Seen\.times has no default .* use add"),
-        (Visit.key(visit_id="1"), [Visit.state.set("shut")], "a new Visit would lack made_at: set it too"),
+        (Visit.key(visit_id="1"), [Visit.state.set("shut")], "a new Visit would lack made_at; set it too"),
         (
             Visit.key(visit_id="1"),
             [Visit.made_at.set(NOON)],
-            r"Visit\.by_state is made from state: set it too, so that a new item has the key",
+            r"Visit\.by_state is built from state; set it too, so that a new item has the key",
         ),
         (
             Seen.key(person="a"),
             [Seen.last.set(NOON), Seen.times.add(1), Seen.place.set_if_missing("x")],
-            r"Seen\.place is part of Seen\.by_place: set it, so that the key is known",
+            r"Seen\.place is part of Seen\.by_place; set it, so that the key is known",
         ),
-        (Job.key(job_id="1"), [Job.limits["memory_mb"].set(3)], r"Job\.limits\['memory_mb'\] is inside of a field"),
-        (Stage.key(journey_id="j", order=1, stage_id="s"), [ORDER.set(True)], "Stage.can_skip is inside of Data"),
+        (Job.key(job_id="1"), [Job.limits["memory_mb"].set(3)], r"Job\.limits\['memory_mb'\] is inside a field"),
+        (Stage.key(journey_id="j", order=1, stage_id="s"), [ORDER.set(True)], "Stage.can_skip is inside Data"),
         (
             Bare.key(name="a"),
             [Bare.note.set(None)],
-            "a new Bare cannot be made by taking something away: set a field too",
+            "a new Bare cannot be created only by removing something; set a field too",
         ),
-        (Counter.key(name="a"), [VALUE.set(1.0)], "JobMetric.value is no field of Counter"),
-        (Counter.key(name="a"), [], "Counter: an update without changes"),
+        (Counter.key(name="a"), [VALUE.set(1.0)], "JobMetric.value is not a field of Counter"),
+        (Counter.key(name="a"), [], "Counter: an update needs at least one change"),
         (Counter.all_counters(), [Counter.value.set(1)], "is a key of the index GSI1"),
     ],
 )
@@ -198,7 +198,7 @@ def test_what_would_not_be_whole_is_refused(key: Any, updates: list[Update], tol
 
 def test_the_key_is_wanted_and_not_the_entity() -> None:
     job: Any = Job(job_id="1", created_at=NOON, created_by="ann")
-    with Store(EmbeddedBackend(None)) as store, pytest.raises(TypeError, match="a whole Job is given where its key is"):
+    with Store(EmbeddedBackend(None)) as store, pytest.raises(TypeError, match="got a whole Job instead of its key"):
         store.upsert(job, Job.status.set(Status.DONE))
 
 

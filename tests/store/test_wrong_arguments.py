@@ -39,9 +39,9 @@ WRITES: list[Callable[[Store, Any], object]] = [
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (Job, r"the class Job selects nothing: write Job.key\(job_id=...\), or store.scan\(Job\) for all of them"),
-        (JOB, r"a whole Job is given where its key is wanted: write Job.key\(job_id=...\)"),
-        (Job.key, r"Job.key\(job_id\) selects nothing yet: call it with its fields, Job.key\(job_id=...\)"),
+        (Job, r"the class Job selects nothing; write Job.key\(job_id=...\), or store.scan\(Job\) for all of them"),
+        (JOB, r"got a whole Job instead of its key; write Job.key\(job_id=...\)"),
+        (Job.key, r"Job.key\(job_id\) selects nothing yet; call it with its fields, Job.key\(job_id=...\)"),
         ("42", r"'42' is neither a selection, as in Job.key\(job_id=...\), nor an entity"),
     ],
     ids=["class", "entity", "key", "text"],
@@ -66,13 +66,13 @@ def test_a_write_says_what_it_takes(write: Callable[[Store, Any], object], given
 
 def test_a_key_takes_its_fields_by_name() -> None:
     key: Any = Job.key
-    with pytest.raises(TypeError, match=r"Job.key\(job_id\) takes its fields by name: write Job.key\(job_id=...\)"):
+    with pytest.raises(TypeError, match=r"Job.key\(job_id\) takes its fields by name; write Job.key\(job_id=...\)"):
         key("42")
 
 
 @pytest.mark.parametrize("verb", [Store.get, Store.find, Store.delete])
 def test_a_key_of_an_index_names_no_item(verb: Callable[[Store, Any], object]) -> None:
-    told = r"Job.by_status\(.*\) is a key of the index GSI1: query it, or name one item by Job.key\(job_id=...\)"
+    told = r"Job.by_status\(.*\) is a key of the index GSI1; query it, or name one item by Job.key\(job_id=...\)"
     with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
         verb(store, Job.by_status(status="PENDING", created_at=JOB.created_at))
 
@@ -82,9 +82,9 @@ def test_a_key_of_an_index_names_no_item(verb: Callable[[Store, Any], object]) -
     [
         (lambda job: job.titel, "Job has no field 'titel'"),
         (lambda job: "a" in job.tags, r"write Job.tags.contains\('a'\)"),
-        (lambda job: job.priority > 1 & job.attempts < 5, r"write \(Job.x > 1\) & \(Job.y < 2\)"),
-        (lambda job: job.queue | job.priority == 3, "put each comparison into brackets"),
-        (lambda job: job.limits.memory_mb, r"what is inside of a field is written Job.limits\['memory_mb'\]"),
+        (lambda job: job.priority > 1 & job.attempts < 5, r"as in \(Job.x > 1\) & \(Job.y < 2\)"),
+        (lambda job: job.queue | job.priority == 3, "put each comparison in parentheses"),
+        (lambda job: job.limits.memory_mb, r"write Job.limits\['memory_mb'\] for a value inside the field"),
         (lambda job: job.status.name, "'Attribute' object has no attribute 'name'$"),
     ],
     ids=["field", "in", "and", "or", "inside", "nothing inside"],
@@ -97,13 +97,13 @@ def test_a_field_says_how_it_is_used(wrong: Callable[[Any], object], told: str) 
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (lambda: Job.priority.between(30, 4), r"Job\.priority is never between 30 and 4: give the lower end first"),
-        (lambda: Job.queue.between("b", "a"), r"Job\.queue is never between 'b' and 'a'"),
+        (lambda: Job.priority.between(30, 4), r"Job\.priority cannot be between 30 and 4; put the lower end first"),
+        (lambda: Job.queue.between("b", "a"), r"Job\.queue cannot be between 'b' and 'a'"),
         (
             lambda: Job.status.between(Status.RUNNING, Status.DONE),
             r"between <Status.RUNNING: 'RUNNING'> and <Status.DONE",
         ),
-        (lambda: Job.job_config["x"].between(b"\xff", b"\x01"), r"Job\.job_config\['x'\] is never between"),
+        (lambda: Job.job_config["x"].between(b"\xff", b"\x01"), r"Job\.job_config\['x'\] cannot be between"),
     ],
     ids=["number", "text", "enum", "binary"],
 )
@@ -124,10 +124,10 @@ def test_the_lower_end_may_be_that_of_a_field() -> None:
 def test_the_lower_end_of_a_range_of_keys_comes_first() -> None:
     earlier = JOB.created_at - timedelta(days=1)
     with connect("memory:") as store:
-        jobs, told = Job.by_user(created_by="ann"), "created_at is never between .* and .*: give the lower end first"
+        jobs, told = Job.by_user(created_by="ann"), "created_at cannot be between .* and .*; put the lower end first"
         with pytest.raises(ValueRefusedError, match=told):
             store.query(jobs, between=(JOB.created_at, earlier))
-        with pytest.raises(ValueRefusedError, match="comment_id is never between 10 and 9: give the lower end first"):
+        with pytest.raises(ValueRefusedError, match="comment_id cannot be between 10 and 9; put the lower end first"):
             store.query(Comment.key(job_id="1"), between=(10, 9))
 
 
@@ -151,14 +151,14 @@ WITH_A_FOREIGN_FIELD: list[Callable[[Store], object]] = [
 
 @pytest.mark.parametrize("act", WITH_A_FOREIGN_FIELD)
 def test_a_field_of_another_entity_is_refused(act: Callable[[Store], object]) -> None:
-    told = r"JobMetric\.value is no field of Job, which has none of that name"
+    told = r"JobMetric\.value is not a field of Job, which has no field of that name"
     with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
         act(store)
 
 
 def test_a_field_of_another_entity_is_told_from_one_of_the_same_name() -> None:
     of_comment: Any = Comment.created_at
-    told = r"Comment\.created_at is no field of Job: write Job\.created_at"
+    told = r"Comment\.created_at is not a field of Job; write Job\.created_at"
     with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
         store.put(JOB, when=of_comment == JOB.created_at)
 
@@ -182,10 +182,10 @@ def test_the_fields_of_an_entity_are_also_those_of_one_that_derives_from_it() ->
         assert store.update(trial, Plan.state.set("old"), when=Plan.state == "new").state == "old"
         assert store.count(TrialPlan.key(plan_id="1"), where=Plan.state == "old") == 1
         # Its items call this one stepCount.
-        told = r"Plan\.step_count is no field of TrialPlan: write TrialPlan\.step_count"
+        told = r"Plan\.step_count is not a field of TrialPlan; write TrialPlan\.step_count"
         with pytest.raises(ValueRefusedError, match=told):
             store.put(trial, when=Plan.step_count == 2)
-        with pytest.raises(ValueRefusedError, match=r"TrialPlan\.state is no field of Plan"):
+        with pytest.raises(ValueRefusedError, match=r"TrialPlan\.state is not a field of Plan"):
             store.put(Plan(plan_id="1"), when=TrialPlan.state == "new")
 
 
@@ -196,19 +196,19 @@ def test_a_class_of_the_same_name_is_told_by_its_module() -> None:
 
         return Job
 
-    told = rf"Job\.job_id is no field of Job, the one of {Job.__module__}"
+    told = rf"Job\.job_id is not a field of Job, the one of {Job.__module__}"
     with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
         store.put(JOB, when=declared().job_id == "1")
 
 
 @pytest.mark.parametrize("given", [Job.attempts == 1, "attempts", {"attempts": 1}], ids=["condition", "name", "dict"])
 def test_an_update_says_how_a_change_is_written(given: Any) -> None:
-    with connect("memory:") as store, pytest.raises(TypeError, match=r"is no change: write it as Job\.status\.set"):
+    with connect("memory:") as store, pytest.raises(TypeError, match=r"is not a change; write it as Job\.status\.set"):
         store.update(Job.key(job_id="1"), Job.priority.set(1), given)
 
 
 def test_only_a_set_has_elements_to_discard() -> None:
-    with pytest.raises(ValueRefusedError, match=r"Job\.history is not a set, so nothing can be taken out of it"):
+    with pytest.raises(ValueRefusedError, match=r"Job\.history is not a set, so nothing can be removed from it"):
         Job.history.discard(["x"])
 
 
@@ -232,7 +232,7 @@ def test_a_transaction_says_what_was_in_its_way() -> None:
         tx.put(JOB.replace(job_id="3"), when=Job.attempts == 7)
         with pytest.raises(TransactionFailedError) as raised:
             tx.commit()
-    assert str(raised.value).split(" it was not possible to ")[1].split("; ") == [
+    assert str(raised.value).split(" could not ")[1].split("; ") == [
         "add Job PK='JOB#1' SK='JOB': it already exists",
         "update Job PK='JOB#2' SK='JOB': it does not exist",
         "put Job PK='JOB#3' SK='JOB': its condition is not met",
@@ -255,7 +255,9 @@ def test_a_transaction_takes_nothing_more_when_it_is_committed() -> None:
         store.tables.create(main)
         with store.transaction() as tx:
             tx.put(JOB)
-        with pytest.raises(ValueRefusedError, match=r"cannot update Job PK='JOB#1' .*committed already; begin another"):
+        with pytest.raises(
+            ValueRefusedError, match=r"cannot update Job PK='JOB#1' .*already committed; start a new one"
+        ):
             tx.update(Job.key(job_id="1"), Job.attempts.set(5))
 
 
@@ -263,6 +265,6 @@ def test_a_query_is_no_answer_to_whether_it_finds_anything() -> None:
     with connect("memory:") as store:
         store.tables.create(main)
         query = store.query(Job.key(job_id="1"))
-        with pytest.raises(TypeError, match=r"\.first\(\) gives None where it finds nothing"):
+        with pytest.raises(TypeError, match=r"use \.first\(\), which returns None if nothing matches"):
             assert not query
         assert query.first() is None

@@ -128,11 +128,11 @@ class DynamoDBBackend:
             ) from error
 
     def _without_answer(self, operation: str, error: Exception) -> BackendUnavailable:
-        return BackendUnavailable(f"{operation} at {self._endpoint} got no usable answer: {error}")
+        return BackendUnavailable(f"{operation} at {self._endpoint} returned no usable response: {error}")
 
     def _without_credentials(self, operation: str, error: Exception) -> AccessDenied:
         return AccessDenied(
-            f"there are no usable AWS credentials for {operation} at {self._endpoint}: {error}. Set "
+            f"there are no usable AWS credentials for {operation} at {self._endpoint}: {error}; set "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in with the AWS CLI (a local server takes any)"
         )
 
@@ -151,7 +151,7 @@ def _construction_errors(region: str | None, endpoint_url: str | None) -> Iterat
     try:
         yield
     except aws.NoRegionError as error:
-        raise ConnectionUrlError("no AWS region is named: put it into the URL, or set AWS_REGION") from error
+        raise ConnectionUrlError("no AWS region is set; put it in the URL, or set AWS_REGION") from error
     except (aws.BotoCoreError, ValueError) as error:
         where = endpoint_url or f"region {region!r}"
-        raise ConnectionUrlError(f"DynamoDB at {where} cannot be used: {error}") from error
+        raise ConnectionUrlError(f"cannot use DynamoDB at {where}: {error}") from error

@@ -44,8 +44,8 @@ def _by_logical_id(tables: Iterable[Table]) -> dict[str, Table]:
         logical_id = "".join(word[0].upper() + word[1:] for word in words) + "Table"
         if logical_id in by_id:
             raise DefinitionError(
-                f"tables {by_id[logical_id].name} and {table.name} would both be {logical_id} in a template: "
-                "put them into two"
+                f"tables {by_id[logical_id].name} and {table.name} would both be {logical_id} in a template; "
+                "put them into two templates"
             )
         by_id[logical_id] = table
     return by_id
@@ -53,7 +53,7 @@ def _by_logical_id(tables: Iterable[Table]) -> dict[str, Table]:
 
 def _table(table: Table, name: str) -> Json:
     if not NAME_PATTERN.fullmatch(name):
-        raise DefinitionError(f"{name!r} cannot be a table's name: it has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
+        raise DefinitionError(f"{name!r} is not a valid table name; use 3 to 255 of the characters a-z A-Z 0-9 _ . -")
     properties = create_request(table, name)
     if table.stream:
         # What is there is enabled: CloudFormation has no member for it.
@@ -117,7 +117,7 @@ def _outputs(prefix: str) -> Mapping[str, Any]:
     return {
         "Store": {"Description": "The setting store.", "Value": {"Fn::Sub": store}},
         "Objects": {"Description": "The setting objects.", "Value": {"Fn::Sub": objects}},
-        "ReadPolicyArn": {"Description": "For who only looks.", "Value": {"Ref": "ReadPolicy"}},
+        "ReadPolicyArn": {"Description": "For read-only access.", "Value": {"Ref": "ReadPolicy"}},
         "FullPolicyArn": {"Description": "For servers.", "Value": {"Ref": "FullPolicy"}},
         "WorkerPolicyArn": {"Description": "For workers.", "Value": {"Ref": "WorkerPolicy"}},
     }

@@ -19,7 +19,7 @@ try:
     from botocore.parsers import ResponseParserError, ResponseParserFactory
     from botocore.session import Session
 except ImportError as error:
-    raise ConnectionUrlError("DynamoDB is spoken to through boto3: pip install 'jobtable[aws]'") from error
+    raise ConnectionUrlError("DynamoDB needs boto3: pip install 'jobtable[aws]'") from error
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient
@@ -41,15 +41,15 @@ class WireParser:
         metadata = {"HTTPStatusCode": status, "HTTPHeaders": response["headers"]}
         checksum = response["headers"].get("x-amz-crc32")
         if checksum is not None and checksum != str(zlib.crc32(response["body"])):
-            raise ResponseParserError("the answer was damaged on its way: its checksum is not that of its bytes")
+            raise ResponseParserError("the response was damaged in transit: its checksum does not match its bytes")
         if status >= 300:
             return {"Error": _error(response["body"], status), "ResponseMetadata": metadata}
         try:
             parsed = from_json(response["body"] or b"{}")
         except ValueError as error:
-            raise ResponseParserError(f"the answer is not JSON: {error}") from error
+            raise ResponseParserError(f"the response is not JSON: {error}") from error
         if not isinstance(parsed, dict):
-            raise ResponseParserError(f"the answer is not a JSON object, but a {type(parsed).__name__}")
+            raise ResponseParserError(f"the response is not a JSON object, but a {type(parsed).__name__}")
         parsed["ResponseMetadata"] = metadata
         return parsed
 

@@ -88,7 +88,7 @@ class Queues(EngineCore):
             count = error.current.job_count
             jobs = "1 job waits or runs" if count == 1 else f"{count:,} jobs wait or run"
             raise ConflictError(
-                f"queue {name} cannot be deleted: {jobs} in it", hint="cancel these jobs, or wait for their end"
+                f"queue {name} cannot be deleted: {jobs} in it", hint="cancel these jobs, or wait for them to end"
             ) from error
         if not existed:
             raise missing("queue", name)

@@ -179,7 +179,7 @@ def resolve(path: str) -> Task:
     function = getattr(module, function_name, None)
     found: Task | None = getattr(function, _MARK, None)
     if function is None:
-        where = getattr(module, "__file__", None) or "of no file"
+        where = getattr(module, "__file__", None) or "without a file"
         raise TaskError(f"{path!r}: {module_name} ({where}) has no {function_name}")
     if found is None:
         raise TaskError(f"{path!r} is not a task; write @task above it")

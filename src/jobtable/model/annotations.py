@@ -91,7 +91,7 @@ def describe(annotation: Any, metadata: Sequence[Any], owner: str) -> Described:
     kind = _kind(inner, marks, owner)
     if optional and kind.empty_is_absent:
         raise DefinitionError(
-            f"{owner}: DynamoDB has no empty set, so None and one are the same; declare it without None"
+            f"{owner}: DynamoDB has no empty set, so None would mean the same; declare it without None"
         )
     return Described(kind, optional or isinstance(kind, wire.Anything), marks, get_origin(inner) is not Literal)
 
@@ -147,33 +147,33 @@ def _compound(annotation: Any, owner: str) -> wire.WireType:
         return wire.Many(_element(arguments[0], owner) if arguments else wire.Anything())
     if origin in (dict, Mapping):
         if arguments and _unwrap(arguments[0])[0] is not str:
-            raise DefinitionError(f"{owner}: the keys of a map are text, not {arguments[0]}")
+            raise DefinitionError(f"{owner}: map keys must be str, not {arguments[0]}")
         return wire.Mapped(_element(arguments[1], owner) if arguments else wire.Anything())
     if origin in (set, frozenset) and arguments:
         inner = _element(arguments[0], owner)
         if isinstance(inner, wire.Scalar) and inner.tag in ("S", "N", "B"):
             return wire.Distinct(inner, frozen=origin is frozenset)
-        raise DefinitionError(f"{owner}: a set holds texts, numbers or binaries")
-    raise DefinitionError(f"{owner}: {annotation!r} has no form in DynamoDB; {_advice(annotation, origin, owner)}")
+        raise DefinitionError(f"{owner}: a set must contain strings, numbers or binaries")
+    raise DefinitionError(f"{owner}: {annotation!r} cannot be stored in DynamoDB; {_advice(annotation, origin, owner)}")
 
 
 def _advice(annotation: Any, origin: Any, owner: str) -> str:
     if annotation is uuid.UUID:
         return "declare it as Uuid"
     if annotation is timedelta:
-        return "declare a duration as a number, of seconds"
+        return "declare a duration as a number of seconds"
     if origin in (Union, types.UnionType):
-        return "a field has one type, or that and None"
+        return "declare one type, optionally with None"
     if origin is Literal:
-        return "a Literal is of texts"
+        return "use only strings in a Literal"
     if origin in (tuple, Sequence, Iterable):
         return "declare it as a list"
     if origin in (set, frozenset):
-        return "say what it holds, as in set[str]"
+        return "declare its elements, as in set[str]"
     if isinstance(annotation, type) and (is_dataclass(annotation) or issubclass(annotation, BaseModel)):
         is_inside_itself = owner.startswith(f"{annotation.__name__}.")
-        return "declare what it holds of its own kind as Json" if is_inside_itself else "derive it from Part"
-    return "declare it as text, as a number, or as a Part"
+        return "declare its recursive part as Json" if is_inside_itself else "derive it from Part"
+    return "declare it as a string, a number or a Part"
 
 
 def _element(annotation: Any, owner: str) -> wire.WireType:

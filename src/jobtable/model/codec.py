@@ -188,7 +188,7 @@ class EntityCodec:
                 told = f"{field.owner}.{field.name}: {value!r:.100} is not yet a {type(accepted).__name__}"
             except ValueRefusedError as error:
                 told = str(error)
-            return ValueRefusedError(f"{told}; model_copy and model_construct take any value: use replace")
+            return ValueRefusedError(f"{told}; model_copy and model_construct do not validate; use replace")
         return None
 
     def refusal_of(self, entity: Any, error: ValueRefusedError) -> ValueRefusedError:

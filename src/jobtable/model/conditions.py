@@ -109,9 +109,7 @@ class Condition:
         return _Not(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "combine conditions with & | ~, not with and, or, not: a condition is true or false only for an item"
-        )
+        raise TypeError("combine conditions with & | ~, not with and, or, not; a condition has no truth value")
 
 
 @dataclass(slots=True, eq=False)
@@ -333,6 +331,6 @@ def as_condition(given: Condition | bool | None) -> Condition | None:
     if given is None or isinstance(given, Condition):
         return given
     raise DefinitionError(
-        "a condition compares an attribute of an entity's class, as in Job.status == 'PENDING'; "
+        "a condition must compare an attribute of an entity class, as in Job.status == 'PENDING'; "
         f"this one is the Python value {given!r}"
     )

@@ -26,16 +26,14 @@ Alias = Callable[[str], str]
 def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None = None) -> dict[str, FieldSchema]:
     """The fields of an entity or a part, with the names that they have in an item."""
     if not cls.__pydantic_complete__:
-        raise DefinitionError(f"{cls.__name__}: declare the types of its fields before it")
+        raise DefinitionError(f"{cls.__name__}: declare the types of its fields before the class")
     if cls.model_config.get("extra") == "allow":
-        told = (
-            "a field that is not declared has no place in an item and would be lost; declare a field of Json for them"
-        )
-        raise DefinitionError(f"{cls.__name__}: with extra='allow' {told}")
+        told = "undeclared fields would not be stored; declare a Json field for them"
+        raise DefinitionError(f"{cls.__name__}: extra='allow' is not supported; {told}")
     fields = {}
     for name, info in cls.model_fields.items():
         if info.alias is not None or info.validation_alias is not None:
-            raise DefinitionError(f"{cls.__name__}.{name}: its name in the item is given by Name, not by an alias")
+            raise DefinitionError(f"{cls.__name__}.{name}: use Name, not an alias, to set its attribute name")
         validators = _validators_of(cls, name)
         described = describe(info.annotation, (*info.metadata, *validators), f"{cls.__name__}.{name}")
         named = described.name
@@ -55,15 +53,15 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
             validators=validators,
         )
         if isfunction(info.default):
-            raise DefinitionError(f"{cls.__name__}.{name} is a method of entities; {_named_otherwise(name)}")
+            raise DefinitionError(f"{cls.__name__}.{name} clashes with a method of Entity; {_named_otherwise(name)}")
         if not fields[name].is_default_storable:
-            advice = "declare it as optional" if info.default is None else "give one of its type"
-            raise DefinitionError(f"{cls.__name__}.{name} cannot hold its default, {info.default!r:.100}; {advice}")
+            advice = "declare it as optional" if info.default is None else "use a default of its type"
+            raise DefinitionError(f"{cls.__name__}.{name} rejects its default, {info.default!r:.100}; {advice}")
     return fields
 
 
 def _named_otherwise(name: str) -> str:
-    return f'call the field otherwise, and its attribute with Annotated[..., Name("{name}")] so'
+    return f'rename the field and keep its attribute name with Annotated[..., Name("{name}")]'
 
 
 _VALIDATORS: dict[str, tuple[type[Any], int]] = {
@@ -108,11 +106,11 @@ class Declaration:
     def schema(self) -> EntitySchema:
         """The schema, or a DefinitionError that names the field."""
         if self.table.type_attribute and self.type_name is None:
-            told_apart = f"table {self.table.name} tells its items apart by {self.table.type_attribute}"
-            raise DefinitionError(f"{self.name}: {told_apart}; give type=")
+            told_apart = f"table {self.table.name} distinguishes its items by {self.table.type_attribute}"
+            raise DefinitionError(f"{self.name}: {told_apart}; set type=")
         declared = self._declared_keys()
         for name in declared.keys() & self.cls.model_fields.keys():
-            raise DefinitionError(f"{self.name}.{name} is a field and a key; {_named_otherwise(name)}")
+            raise DefinitionError(f"{self.name}.{name} is both a field and a key; {_named_otherwise(name)}")
         fields = read_fields(self.cls, self.alias, self.envelope)
         fields = self._placed(fields, self._key("key", declared["key"], fields), self._natural_paths(declared))
         keys = {name: self._key(name, key, fields) for name, key in declared.items()}
@@ -140,10 +138,12 @@ class Declaration:
             declared["by_type"] = Key(index=type_index.name)
         for name, key in declared.items():
             if (key.index is None) != (name == "key"):
-                raise DefinitionError(f"{self.name}.{name}: the primary key alone is called key; others name an index")
+                raise DefinitionError(
+                    f"{self.name}.{name}: only the primary key is called key; other keys name an index"
+                )
         indexes = [key.index for key in declared.values()]
         if len(set(indexes)) != len(indexes):
-            raise DefinitionError(f"{self.name}: two keys are for the same index")
+            raise DefinitionError(f"{self.name}: two keys use the same index")
         return declared
 
     def _key(self, name: str, key: Key, fields: Mapping[str, FieldSchema]) -> KeySchema:
@@ -180,7 +180,7 @@ class Declaration:
         for field in fields.values():
             if field.path == (attribute,):
                 return KeyPart(attribute, natural=field)
-        raise DefinitionError(f"{owner}: the key attribute {attribute!r} is no field; declare it, or write a template")
+        raise DefinitionError(f"{owner}: key attribute {attribute!r} is not a field; declare it, or write a template")
 
     def _natural_paths(self, declared: Mapping[str, Key]) -> set[tuple[str, ...]]:
         """The attributes of indexes that are fields themselves, and not made from templates."""
@@ -216,16 +216,16 @@ def _check(schema: EntitySchema) -> None:
         if field.is_null_written:
             raise DefinitionError(f"{schema.name}.{field.name}: a key attribute cannot be written as NULL")
         if field.kind.tag not in ("S", "N", "B"):
-            raise DefinitionError(f"{schema.name}.{field.name}: a key attribute is text, a number or binary")
+            raise DefinitionError(f"{schema.name}.{field.name}: a key attribute must be a string, a number or binary")
     for field in schema.fields.values():
         if field.path == (schema.table.ttl,) and field.kind.tag != "N":
             raise DefinitionError(
-                f"{schema.name}.{field.name}: items expire by {schema.table.ttl}, which DynamoDB reads only as a "
-                "number, the seconds since 1970; declare it as int"
+                f"{schema.name}.{field.name}: items expire by {schema.table.ttl}, which must be a "
+                "number of seconds since 1970; declare it as int"
             )
     refuse_shared_attributes(
         [field for field in schema.fields.values() if not field.is_key_only],
-        {(name,): f"{name} is made from the keys" for name in schema.derived},
+        {(name,): f"{name} is derived from the keys" for name in schema.derived},
     )
 
 
@@ -238,4 +238,4 @@ def refuse_shared_attributes(fields: Iterable[FieldSchema], taken: dict[tuple[st
         clash = taken.get(field.path) or taken.get(field.path[:1])
         if clash:
             raise DefinitionError(f"{field.owner}.{field.name} cannot be the attribute {field.attribute!r}: {clash}")
-        taken[field.path] = f"{field.name} is {'.'.join(field.path)} already"
+        taken[field.path] = f"{field.name} is already {'.'.join(field.path)}"

@@ -63,7 +63,7 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         unknown = kwargs.keys() - ConfigDict.__annotations__.keys()
         if unknown:
-            raise DefinitionError(f"{cls.__name__}: its class line has the unknown {', '.join(sorted(unknown))}")
+            raise DefinitionError(f"{cls.__name__}: unknown class arguments: {', '.join(sorted(unknown))}")
         super().__pydantic_init_subclass__(**kwargs)
         # Pydantic would initialise the private attributes of a new instance once for every class that it descends from.
         if unwrap(cls.model_post_init) in (begin, Record.model_post_init):
@@ -161,7 +161,7 @@ class _NoSchema:
     """Stands where a class without a table has no schema."""
 
     def __get__(self, instance: Entity | None, owner: type[Entity]) -> EntitySchema:
-        raise DefinitionError(f"{owner.__name__} has no table; give table= in its class line")
+        raise DefinitionError(f"{owner.__name__} has no table; add table= to its class statement")
 
 
 class Entity(Record, metaclass=EntityMeta):
@@ -215,5 +215,5 @@ def _refuse_entity_as_base(cls: type[Entity]) -> None:
         if "__schema__" in vars(base) and base is not Entity:
             raise DefinitionError(
                 f"{cls.__name__} derives from {base.__name__} and would be stored as one, without its own fields; "
-                "give table= and type= in its class line, or derive both from a class without a table"
+                "add table= and type= to its class statement, or derive both from a class without a table"
             )

@@ -82,16 +82,16 @@ class Attribute(Generic[T]):
             told = f"{type(self).__name__!r} object has no attribute {name!r}"
             if not name.startswith("_") and name not in self.__slots__:
                 with suppress(ValueRefusedError):
-                    told += f"; what is inside of a field is written {self[name]!r}"
+                    told += f"; write {self[name]!r} for a value inside the field"
             raise AttributeError(told)
 
         def __contains__(self, value: object) -> bool:
-            raise TypeError(f"whether something is in a field is asked of an item: write {self!r}.contains({value!r})")
+            raise TypeError(f"a field does not support `in`; write {self!r}.contains({value!r})")
 
         def _without_brackets(self, _: object) -> Any:
             raise TypeError(
-                "& and | bind tighter than comparisons: put each comparison into brackets, "
-                "write (Job.x > 1) & (Job.y < 2)"
+                "& and | bind tighter than comparisons: put each comparison in parentheses, "
+                "as in (Job.x > 1) & (Job.y < 2)"
             )
 
         __and__ = __rand__ = __or__ = __ror__ = _without_brackets
@@ -148,7 +148,7 @@ class Attribute(Generic[T]):
     def _text_form(self, value: Any) -> WireForm:
         """A part of a text. It is not a value of the field itself, so the field's limits do not apply."""
         if not isinstance(value, str):
-            raise ValueRefusedError(f"{self!r} is compared with a text, not with {value!r:.100}")
+            raise ValueRefusedError(f"{self!r} must be compared with a string, not {value!r:.100}")
         return {"S": value}
 
     def _operand(self, value: Any) -> Operand:
@@ -280,7 +280,7 @@ class Attribute(Generic[T]):
     def discard(self, elements: T) -> Update:
         """Remove elements from a set."""
         if not isinstance(self._kind, wire.Distinct | wire.Anything):
-            raise ValueRefusedError(f"{self!r} is not a set, so nothing can be taken out of it")
+            raise ValueRefusedError(f"{self!r} is not a set, so nothing can be removed from it")
         return Update(self, "discard", elements)
 
     def append(self, *elements: Any) -> Update:
@@ -297,7 +297,7 @@ def refuse_swapped_ends(what: str, ends: tuple[Any, Any], forms: tuple[WireForm,
     order = plain_values.ORDERS.get(tag)
     if order is not None and tag in high and order(content) > order(high[tag]):
         raise ValueRefusedError(
-            f"{what} is never between {ends[0]!r:.100} and {ends[1]!r:.100}: give the lower end first"
+            f"{what} cannot be between {ends[0]!r:.100} and {ends[1]!r:.100}; put the lower end first"
         )
 
 
@@ -307,7 +307,7 @@ def _named(field: FieldSchema, steps: tuple[str | int, ...]) -> str:
 
 
 def _only_in_key(attribute: Attribute[Any] | UpdateForm) -> ValueRefusedError:
-    return ValueRefusedError(f"{attribute!s} stands only in the key; declare it as Stored to use it in an expression")
+    return ValueRefusedError(f"{attribute!s} exists only in the key; declare it as Stored to use it in an expression")
 
 
 def _inside(
@@ -465,4 +465,4 @@ def attribute_of(given: Any) -> Attribute[Any]:
     """Return a caller's argument as an Attribute; the type checker sees the field's own type."""
     if isinstance(given, Attribute):
         return given
-    raise DefinitionError(f"give an attribute of an entity's class, as in Job.status, not {given!r}")
+    raise DefinitionError(f"expected an attribute of an entity class, as in Job.status, not {given!r}")

@@ -67,7 +67,7 @@ def _as_it_stands(field: FieldSchema) -> Callable[[Any], Any]:
 
     def as_it_stands(value: Any) -> Any:
         if field.accept(value) != value:
-            raise ValueError(f"{field.name} is not in the form in which it is written")
+            raise ValueError(f"{field.name} is not stored in its canonical form")
         return value
 
     return as_it_stands

@@ -86,7 +86,7 @@ def _to_utc(value: datetime) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError("a time lies between the years 1 and 9999, in UTC") from error
+        raise ValueError("a time must lie between the years 1 and 9999, in UTC") from error
 
 
 def format_timestamp(value: datetime) -> str:
@@ -114,7 +114,7 @@ _THREE_DIGITS = [f"{number:03}" for number in range(1000)]
 def _only_text_or_time(value: Any) -> Any:
     if isinstance(value, datetime | str):
         return value
-    raise ValueError("a time is an ISO 8601 text or a datetime")
+    raise ValueError("a time must be an ISO 8601 string or a datetime")
 
 
 Timestamp: TypeAlias = Annotated[
@@ -141,9 +141,9 @@ def _finite_floats(value: Any) -> list[float]:
     try:
         numbers = list(map(float, [elements] if isinstance(elements, str | bytes) else elements))
     except (TypeError, OverflowError) as error:
-        raise ValueError(f"a vector is a list of numbers: {error}") from error
+        raise ValueError(f"a vector must be a list of numbers: {error}") from error
     if not all(map(math.isfinite, numbers)):
-        raise ValueError("a vector holds finite numbers only")
+        raise ValueError("a vector must contain only finite numbers")
     return numbers
 
 

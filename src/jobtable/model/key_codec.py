@@ -133,7 +133,7 @@ class KeyCodec:
         """A key attribute that is a field itself."""
         wire = field.kind.to_wire(value)
         if wire.get("S") == "" or wire.get("B") == "":
-            raise ValueRefusedError("a key attribute is empty")
+            raise ValueRefusedError("a key attribute cannot be empty")
         if isinstance(value, str):
             _check_size(value, field.attribute, self._most_bytes[field.attribute])
         return wire
@@ -148,7 +148,7 @@ class KeyCodec:
             if size > most:
                 names = ", ".join(part.attribute for part in parts)
                 raise ValueRefusedError(
-                    f"{key.pattern}: {names} have {size} bytes together, and DynamoDB allows {most}"
+                    f"{key.pattern}: {names} have {size} bytes together; DynamoDB allows at most {most}"
                 )
 
     @cached_property
@@ -166,7 +166,7 @@ def _refusal(part: KeyPart, values: Mapping[str, Any], error: ValueRefusedError)
     empty = next((name for name in fields if values[name] == ""), None)
     if empty is None:
         return f"{part.attribute} ({part}): {error}"
-    return f"{empty} is empty, and {part.attribute} ({part}) is made of it"
+    return f"{empty} is empty, but {part.attribute} ({part}) is built from it"
 
 
 def _write_text(template: Template, writer: Source, texts: dict[str, str]) -> str:

@@ -100,7 +100,7 @@ def _holder(item: Mapping[str, Any], envelope: str | None) -> Mapping[str, Any]:
     if "NULL" in found:
         return {}
     if "M" not in found:
-        raise ValueError(f"{envelope} is no map")
+        raise ValueError(f"{envelope} is not a map")
     inside: Mapping[str, Any] = found["M"]
     return inside
 

@@ -33,7 +33,7 @@ def float_text(value: float) -> str:
 def _as_float(value: Any) -> float:
     """A number of another type as a float: numpy's show themselves otherwise."""
     if not isinstance(value, float | int):
-        raise ValueRefusedError(f"{value!r:.100} is no number")
+        raise ValueRefusedError(f"{value!r:.100} is not a number")
     return float(value)
 
 

@@ -29,7 +29,7 @@ def plain(wire: Mapping[str, Any]) -> Any:
     ((tag, value),) = wire.items()
     reader = _PLAIN.get(tag)
     if reader is None:
-        raise ValueError(f"{tag!r} is no DynamoDB type")
+        raise ValueError(f"{tag!r} is not a DynamoDB type")
     return reader(value)
 
 
@@ -102,7 +102,7 @@ _SCALAR_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
 def map_key(key: Any) -> str:
     """A key of a map as DynamoDB takes it."""
     if not isinstance(key, str) or not key:
-        raise ValueRefusedError(f"a key of a map is a text that is not empty, not {key!r}")
+        raise ValueRefusedError(f"a map key must be a non-empty string, not {key!r}")
     if key.isascii() and len(key) <= _LONGEST_MAP_KEY:
         return key
     try:
@@ -111,7 +111,7 @@ def map_key(key: Any) -> str:
         raise ValueRefusedError(f"the key {key!r:.100} of a map is not valid Unicode") from error
     if length > _LONGEST_MAP_KEY:
         raise ValueRefusedError(
-            f"the key {key:.20}... of a map has {length:,} bytes; {_LONGEST_MAP_KEY:,} are the most"
+            f"the key {key:.20}... of a map has {length:,} bytes; at most {_LONGEST_MAP_KEY:,} are allowed"
         )
     return key
 
@@ -121,10 +121,10 @@ def _set_form(values: set[Any] | frozenset[Any]) -> dict[str, Any]:
     for value in values:
         ((tag, text),) = wire_form(value).items()
         if tag not in tags:
-            raise ValueRefusedError(f"a set holds texts, numbers or binaries, not {value!r:.100}")
+            raise ValueRefusedError(f"a set must contain strings, numbers or binaries, not {value!r:.100}")
         tags[tag].append(text)
     used = [(tag, texts) for tag, texts in tags.items() if texts]
     if len(used) != 1:
-        raise ValueRefusedError("a set is not empty and holds values of one kind")
+        raise ValueRefusedError("a set must not be empty and must contain values of one kind")
     ((tag, texts),) = used
     return {f"{tag}S": sorted(texts, key=ORDERS[tag])}

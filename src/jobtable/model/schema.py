@@ -68,7 +68,7 @@ def _validated(adapter: TypeAdapter[Any], value: Any, owner: str) -> Any:
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"]
         if isinstance(value, BaseModel) and (name := owner.rpartition(".")[2]) in type(value).model_fields:
-            raise ValueRefusedError(f"{owner}: a whole {type(value).__name__} is given: write .{name}") from error
+            raise ValueRefusedError(f"{owner}: got a whole {type(value).__name__}; write .{name}") from error
         raise ValueRefusedError(f"{owner}: {value!r:.100}: {reason}") from error
     except UnicodeEncodeError as error:
         raise ValueRefusedError(f"{owner}: {value!r:.100} is not valid Unicode") from error
@@ -287,10 +287,10 @@ class EntitySchema:
         if field.owner == self.name:
             told = f", the one of {self.cls.__module__}"
         elif own is None:
-            told = ", which has none of that name"
+            told = ", which has no field of that name"
         else:
-            told = f": write {self.name}.{field.name}"
-        raise ValueRefusedError(f"{field.owner}.{field.name} is no field of {self.name}{told}")
+            told = f"; write {self.name}.{field.name}"
+        raise ValueRefusedError(f"{field.owner}.{field.name} is not a field of {self.name}{told}")
 
     def _derives_from_owner_of(self, field: FieldSchema) -> bool:
         schemas = (vars(base).get("__schema__") for base in self.cls.__mro__)

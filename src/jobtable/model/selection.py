@@ -38,7 +38,7 @@ class Key:
 
     def __call__(self, **_: Any) -> NoReturn:
         """Raise: callers use a BoundKey; only a class without a table still has the Key that it declares."""
-        raise DefinitionError("a key selects items only in a class with a table; give table= in its class line")
+        raise DefinitionError("a key selects items only in a class with a table; add table= to its class statement")
 
     if TYPE_CHECKING:
 
@@ -73,7 +73,7 @@ class BoundKey(Generic[E]):
     def __call__(self, *unnamed: Never, **given: Any) -> Selection[E]:
         """Select by the fields of the partition and any number of fields of the sort key, from left to right."""
         if unnamed:
-            raise TypeError(f"{self!r} takes its fields by name: write {self.example}")
+            raise TypeError(f"{self!r} takes its fields by name; write {self.example}")
         build = self._builders.get(tuple(given))
         if build is None:
             build = self._builders[tuple(given)] = self._builder(tuple(given))
@@ -113,19 +113,19 @@ class BoundKey(Generic[E]):
         return source.function("accept")
 
     def _refuse_none(self) -> NoReturn:
-        raise ValueRefusedError(f"{self!r}: an item without a value for it is not there to be selected")
+        raise ValueRefusedError(f"{self!r}: None selects nothing, because an item without a value has no such key")
 
     def _check(self, names: tuple[str, ...]) -> None:
         for name in names:
             if name not in self.schema.inputs:
-                raise ValueRefusedError(f"{self!r} is not made from {name!r}")
+                raise ValueRefusedError(f"{self!r} has no field {name!r}")
         partition = {name for part in self.schema.partition for name in part.inputs}
         for name in sorted(partition):
             if name not in names:
-                raise ValueRefusedError(f"{self!r} cannot be asked without {name}")
+                raise ValueRefusedError(f"{self!r} requires {name}")
         given = [name in names for name in self.schema.inputs if name not in partition]
         if given != sorted(given, reverse=True):
-            raise ValueRefusedError(f"{self!r} is asked from left to right; {', '.join(names)} leaves a gap")
+            raise ValueRefusedError(f"{self!r} takes its fields from left to right; {', '.join(names)} skips one")
 
 
 class Selection(Generic[E_co]):
@@ -158,7 +158,7 @@ class Selection(Generic[E_co]):
         """Return the primary key in wire form; raise ValueRefusedError if the selection is only part of one."""
         if self.key.index is not None:
             told = f"query it, or name one item by {self.entity.key.example}"
-            raise ValueRefusedError(f"{self} is a key of the index {self.key.index.name}: {told}")
+            raise ValueRefusedError(f"{self} is a key of the index {self.key.index.name}; {told}")
         if self.open_part is not None:
             raise ValueRefusedError(f"{self} does not name one item; give the whole primary key")
         return self.equal

@@ -31,7 +31,7 @@ def _as_tuple(names: str | tuple[str, ...] | None) -> tuple[str, ...]:
 def _check_names(owner: str, names: Iterable[str]) -> None:
     for name in names:
         if not 1 <= len(name.encode()) <= _LONGEST_ATTRIBUTE:
-            raise DefinitionError(f"{owner}: the name of an attribute has 1 to 255 bytes, not {name!r:.100}")
+            raise DefinitionError(f"{owner}: an attribute name must have 1 to 255 bytes, not {name!r:.100}")
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,17 @@ class Index:
         object.__setattr__(self, "sort", _as_tuple(sort))
         object.__setattr__(self, "projection", projection)
         if not NAME_PATTERN.fullmatch(name):
-            raise DefinitionError(f"index {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
+            raise DefinitionError(f"index {name!r}: a name must have 3 to 255 of the characters a-z A-Z 0-9 _ . -")
         if not 1 <= len(self.partition) <= _MOST_KEY_ATTRIBUTES or len(self.sort) > _MOST_KEY_ATTRIBUTES:
-            raise DefinitionError(f"index {name}: it has one to four partition and at most four sort attributes")
+            raise DefinitionError(
+                f"index {name}: it must have 1 to 4 partition attributes and at most 4 sort attributes"
+            )
         _check_names(f"index {name}", self.attributes)
         for attribute in self.attributes:
             if self.attributes.count(attribute) > 1:
                 raise DefinitionError(f"index {name}: it has the attribute {attribute!r} twice")
         if isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY"):
-            told = f"its projection is 'ALL', 'KEYS_ONLY', or the names of attributes, as ({projection!r},)"
+            told = f"its projection must be 'ALL', 'KEYS_ONLY' or a tuple of attribute names, as ({projection!r},)"
             raise DefinitionError(f"index {name}: {told}")
 
     @property
@@ -93,7 +95,7 @@ class Table:
         recovery: bool = False,
     ) -> None:
         if isinstance(indexes, Index):
-            raise DefinitionError(f"table {name}: indexes are several; write indexes=[Index(...)]")
+            raise DefinitionError(f"table {name}: indexes must be a list; write indexes=[Index(...)]")
         indexes = tuple(indexes)
         self.name = name
         self.pk = pk
@@ -107,12 +109,14 @@ class Table:
         self._key_types: dict[str, dict[str, KeyType]] = {}
         """What each entity puts into key attributes, by its type."""
         if not NAME_PATTERN.fullmatch(name):
-            raise DefinitionError(f"table {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
+            raise DefinitionError(f"table {name!r}: a name must have 3 to 255 of the characters a-z A-Z 0-9 _ . -")
         _check_names(f"table {name}", [each for each in (pk, sk, type_attribute, ttl) if each is not None])
         if pk == sk:
-            raise DefinitionError(f"table {name}: {pk!r} is the partition attribute and the sort attribute")
+            raise DefinitionError(f"table {name}: {pk!r} is both the partition attribute and the sort attribute")
         if type_attribute in self.primary:
-            raise DefinitionError(f"table {name}: {type_attribute!r} is the type attribute and one of the primary key")
+            raise DefinitionError(
+                f"table {name}: {type_attribute!r} is both the type attribute and part of the primary key"
+            )
         if len(self.indexes) < len(indexes):
             raise DefinitionError(f"table {name}: two indexes have the same name")
 
@@ -163,15 +167,17 @@ class Table:
     def _refuse_collision(self, entity: EntitySchema, other: EntitySchema) -> None:
         if other.type_name == entity.type_name:
             raise DefinitionError(
-                f"{entity.name}: {other.name} has the type {entity.type_name!r} in {self.name} already"
+                f"{entity.name}: {other.name} already has the type {entity.type_name!r} in {self.name}"
             )
         if self.type_attribute is None:
-            raise DefinitionError(f"{entity.name}: table {self.name} holds {other.name}; give it a type_attribute")
+            raise DefinitionError(
+                f"{entity.name}: table {self.name} already contains {other.name}; set its type_attribute"
+            )
         if not _are_sharers(entity, other) and entity.primary.may_equal(other.primary):
             raise DefinitionError(
                 f"{entity.name} and {other.name} can have the same primary key in {self.name}: "
-                f"{entity.primary} and {other.primary}. Make a literal part differ, or, if their "
-                f"ids never meet, declare shares_keys_with=({other.name},)"
+                f"{entity.primary} and {other.primary}; make a literal part differ, or, if their "
+                f"ids never clash, declare shares_keys_with=({other.name},)"
             )
 
     def _refuse_other_key_types(

@@ -50,7 +50,7 @@ class TemplatePart:
 def escape(value: str) -> str:
     """A text as it stands in a key."""
     if not value:
-        raise ValueRefusedError("a part of a key is empty")
+        raise ValueRefusedError("a part of a key cannot be empty")
     if "%" in value or "#" in value:
         return value.replace("%", "%25").replace("#", "%23")
     return value
@@ -62,7 +62,7 @@ def unescape(text: str) -> str:
         return text
     value = text.replace("%23", "#").replace("%25", "%")
     if escape(value) != text:
-        raise ValueError(f"{text!r} holds a % that is not part of %23 or %25")
+        raise ValueError(f"{text!r} contains a % that is not part of %23 or %25")
     return value
 
 
@@ -134,11 +134,11 @@ class Template:
             allowed = part.form.characters
             if following.form is not None or (allowed is None and following.literal[0] != "#"):
                 raise DefinitionError(
-                    f"{owner}: {self.text!r} is ambiguous: nothing tells where {{{part.field}}} ends; put a # behind it"
+                    f"{owner}: {self.text!r} is ambiguous: the end of {{{part.field}}} is unclear; put a # after it"
                 )
             if allowed is not None and following.literal[0] in allowed:
                 raise DefinitionError(
-                    f"{owner}: {self.text!r} is ambiguous: {following.literal!r} can be a part of {{{part.field}}}"
+                    f"{owner}: {self.text!r} is ambiguous: {following.literal!r} can occur inside {{{part.field}}}"
                 )
         if len(set(self.fields)) != len(self.fields):
             raise DefinitionError(f"{owner}: {self.text!r} names a field twice")
@@ -199,18 +199,18 @@ def _split(text: str, forms: Mapping[str, Callable[[str], KeyForm]], owner: str)
         inside, literal = match.groups()
         if literal is not None:
             if "%" in literal:
-                raise DefinitionError(f"{owner}: {text!r}: a literal part cannot hold %")
+                raise DefinitionError(f"{owner}: {text!r}: a literal part cannot contain %")
             parts.append(TemplatePart(literal=literal))
             continue
         if inside is None:
-            raise DefinitionError(f"{owner}: {text!r} has a lone brace")
+            raise DefinitionError(f"{owner}: {text!r} has an unmatched brace")
         name, _, spec = inside.partition(":")
         if name not in forms:
             known = ", ".join(forms) or "none"
-            raise DefinitionError(f"{owner}: {text!r} names {name!r}, which is no field; its fields are: {known}")
+            raise DefinitionError(f"{owner}: {text!r} names {name!r}, which is not a field; its fields are: {known}")
         parts.append(TemplatePart(field=name, form=forms[name](spec)))
     if not parts:
-        raise DefinitionError(f"{owner}: a key template is empty")
+        raise DefinitionError(f"{owner}: a key template cannot be empty")
     return parts
 
 
@@ -229,7 +229,7 @@ def key_form(kind: wire.WireType, spec: str, owner: str) -> KeyForm:
     if isinstance(kind, wire.Float | wire.DecimalNumber):
         return _real_form(spec, owner, float if isinstance(kind, wire.Float) else Decimal)
     if spec:
-        raise DefinitionError(f"{owner}: only numbers take a format in a key, not {spec!r}")
+        raise DefinitionError(f"{owner}: only numbers can have a format in a key; remove {spec!r}")
     if isinstance(kind, wire.Instant):
         return KeyForm(utc_text, wire.read_timestamp, _TIMESTAMP_CHARACTERS, 27)
     if isinstance(kind, wire.Day):
@@ -240,7 +240,7 @@ def key_form(kind: wire.WireType, spec: str, owner: str) -> KeyForm:
         return _choice_form(kind.enum)
     if isinstance(kind, wire.Text):
         return KeyForm(escape, unescape, None, None)
-    raise DefinitionError(f"{owner}: a {type(kind).__name__} cannot stand in a key template")
+    raise DefinitionError(f"{owner}: a {type(kind).__name__} cannot be used in a key template")
 
 
 def _strictly(read: Callable[[str], Any], render: Callable[[Any], str]) -> Callable[[str], Any]:
@@ -259,7 +259,7 @@ def _choice_form(enum: type[Enum]) -> KeyForm:
 
     def read(text: str) -> Enum:
         if text not in members:
-            raise ValueError(f"{text!r} is no {enum.__name__}")
+            raise ValueError(f"{text!r} is not a value of {enum.__name__}")
         return members[text]
 
     return KeyForm(texts.__getitem__, read, None, None)
@@ -269,7 +269,7 @@ def _int_form(spec: str, owner: str) -> KeyForm:
     if spec == "d":
         return KeyForm(_plain_int, _strictly(int, _plain_int), DIGITS, None)
     if not re.fullmatch(r"0[1-9][0-9]?d", spec):
-        raise DefinitionError(f"{owner}: an integer in a key has a width, {{name:05d}}, or, unsorted, {{name:d}}")
+        raise DefinitionError(f"{owner}: an integer in a key needs a width, {{name:05d}}, or, unsorted, {{name:d}}")
     width = int(spec[1:-1])
     limit = 10**width
     padded = f"%0{width}d"
@@ -284,7 +284,7 @@ def _int_form(spec: str, owner: str) -> KeyForm:
 
 def _plain_int(value: int) -> str:
     if value < 0:
-        raise ValueRefusedError(f"{value} is negative; keys hold no negative numbers")
+        raise ValueRefusedError(f"{value} is negative; keys cannot contain negative numbers")
     return str(value)
 
 
@@ -294,7 +294,7 @@ def _real_form(spec: str, owner: str, kind: type[float] | type[Decimal]) -> KeyF
         return KeyForm(_ordered_float, _strictly(_read_ordered_float, _ordered_float), _HEXADECIMAL, 16)
     if not re.fullmatch(r"[1-9][0-9]?\.", spec):
         raise DefinitionError(
-            f"{owner}: a real number in a key needs a form that sorts: {{name:1.}} for one digit before the point "
+            f"{owner}: a real number in a key needs a sortable format: {{name:1.}} for one digit before the point "
             "and no negative numbers, or, for any float, {name:ordered}"
         )
     width = int(spec[:-1])
@@ -313,7 +313,7 @@ def _real_form(spec: str, owner: str, kind: type[float] | type[Decimal]) -> KeyF
 def _ordered_float(value: float) -> str:
     """A float as hexadecimal digits that sort as the floats do: negative ones with all bits turned."""
     if not math.isfinite(value):
-        raise ValueRefusedError(f"{value} cannot stand in a key")
+        raise ValueRefusedError(f"{value} cannot be used in a key")
     (bits,) = struct.unpack(">Q", struct.pack(">d", value + 0.0))
     return f"{bits ^ (2 * _SIGN_BIT - 1 if bits & _SIGN_BIT else _SIGN_BIT):016x}"
 
@@ -323,5 +323,5 @@ def _read_ordered_float(text: str) -> float:
     raw = bits ^ (_SIGN_BIT if bits & _SIGN_BIT else 2 * _SIGN_BIT - 1)
     (value,) = struct.unpack(">d", struct.pack(">Q", raw))
     if not math.isfinite(value):
-        raise ValueError(f"{text!r} is no ordered float")
+        raise ValueError(f"{text!r} is not an ordered float")
     return float(value)

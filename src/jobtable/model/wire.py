@@ -180,7 +180,7 @@ class Choice(Scalar):
         kinds = {type(member.value) for member in self.enum}
         if len(kinds) > 1 or not kinds <= {int, str}:
             raise DefinitionError(
-                f"{self.enum.__name__}: the values of an enum that is stored are all text, or all int"
+                f"{self.enum.__name__}: the values of a stored enum must be all strings or all integers"
             )
         self.tag = "N" if int in kinds else "S"
         self._by_wire = {str(member.value): member for member in self.enum}
@@ -276,7 +276,7 @@ class Distinct(WireType):
 
 def _not_empty(values: set[Any] | frozenset[Any]) -> set[Any] | frozenset[Any]:
     if not values:
-        raise ValueRefusedError("DynamoDB has no empty set, and one inside of a list or a map cannot be left out")
+        raise ValueRefusedError("DynamoDB has no empty set; a set inside a list or a map must have an element")
     return values
 
 
@@ -379,7 +379,7 @@ def pack_vector(numbers: list[float]) -> str:
     try:
         packed = struct.pack(form, *numbers)
     except OverflowError as error:
-        raise ValueRefusedError("a number of the vector does not fit a 32-bit float; store it as Vector") from error
+        raise ValueRefusedError("a number in the vector does not fit a 32-bit float; store it as Vector") from error
     if _NEGATIVE_ZERO in packed:  # It equals 0 in Python, and DynamoDB compares bytes.
         packed = struct.pack(form, *[number + 0.0 for number in struct.unpack(form, packed)])
     return bytes_text(packed)

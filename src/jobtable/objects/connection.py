@@ -30,16 +30,16 @@ def open_objects(url: str, *, clock: Clock = SYSTEM_CLOCK, creates: bool = True)
         return FilesystemObjectStore(folder, clock) if creates or folder.exists() else MemoryObjectStore(clock)
     if scheme == "s3" and rest.startswith("//"):
         return _s3(url)
-    raise ConnectionUrlError(f"{url!r} names no object store: write {_FORMS}")
+    raise ConnectionUrlError(f"{url!r} is not the URL of an object store; use {_FORMS}")
 
 
 def _path(url: str, rest: str) -> Path:
     if rest.startswith("//"):
         rest = rest.removeprefix("//")
         if not rest.startswith("/"):
-            raise ConnectionUrlError(f"{url!r} names a host: write file:PATH or file:///PATH")
+            raise ConnectionUrlError(f"{url!r} names a host; use file:PATH or file:///PATH")
     if not rest or "\0" in rest:
-        raise ConnectionUrlError(f"{url!r} names no folder: write file:PATH")
+        raise ConnectionUrlError(f"{url!r} names no folder; use file:PATH")
     return Path(rest)
 
 
@@ -53,12 +53,12 @@ def _s3(url: str) -> ObjectStore:
         if prefix:
             key_parts(prefix)
     except (ValueError, ValueRefusedError) as error:
-        raise ConnectionUrlError(f"{url!r} is not understood: {error}") from error
+        raise ConnectionUrlError(f"{url!r} is invalid: {error}") from error
     unknown = options.keys() - {"region", "endpoint"}
     if unknown or not all(options.values()) or parts.fragment:
-        raise ConnectionUrlError(f"{url!r} has options that are not understood: write {_FORMS}")
+        raise ConnectionUrlError(f"{url!r} has unknown options; use {_FORMS}")
     if not _BUCKET.fullmatch(parts.netloc):
-        raise ConnectionUrlError(f"{url!r}: {parts.netloc!r} cannot be the name of a bucket")
+        raise ConnectionUrlError(f"{url!r}: {parts.netloc!r} is not a valid bucket name")
     endpoint = options.get("endpoint")
     if endpoint is not None and not _is_http(urlsplit(endpoint)):
         raise ConnectionUrlError(f"{url!r}: the endpoint {endpoint!r} is not an http or https URL")

@@ -44,7 +44,9 @@ def object_key(*parts: str | int) -> str:
         raise ValueRefusedError("an object key needs at least one part")
     key = "/".join(_encoded(str(part)) for part in parts)
     if len(key) > MAX_KEY_BYTES:
-        raise ValueRefusedError(f"the object key {key[:80]!r}... takes {len(key)} bytes; {MAX_KEY_BYTES} are allowed")
+        raise ValueRefusedError(
+            f"the object key {key[:80]!r}... has {len(key)} bytes; at most {MAX_KEY_BYTES} are allowed"
+        )
     return key
 
 
@@ -57,7 +59,7 @@ def key_parts(key: str) -> tuple[str, ...]:
                 return parts
         except ValueError:
             pass  # bytes that are no text, or a part that is too long: no key either
-    raise ValueRefusedError(f"{key[:200]!r} is not an object key: build keys with jobtable.objects.object_key")
+    raise ValueRefusedError(f"{key[:200]!r} is not an object key; build keys with jobtable.objects.object_key")
 
 
 def is_key(text: str) -> bool:
@@ -89,11 +91,11 @@ def _encoded(part: str) -> str:
     except UnicodeEncodeError as error:
         raise ValueRefusedError(f"the object key part {part!r} is not valid Unicode") from error
     if not data:
-        raise ValueRefusedError("a part of an object key is empty")
+        raise ValueRefusedError("a part of an object key cannot be empty")
     encoded = _UNSAFE.sub(lambda unsafe: b"%%%02X" % unsafe[0][0], data).decode()
     size = len(encoded) + 2 * len(_UPPER_CASE.findall(encoded))
     if size > MAX_PART_BYTES:
         raise ValueRefusedError(
-            f"the object key part {part[:80]!r}... takes {size} bytes as a file name; {MAX_PART_BYTES} are allowed"
+            f"the object key part {part[:80]!r}... has {size} bytes as a file name; at most {MAX_PART_BYTES} fit"
         )
     return encoded

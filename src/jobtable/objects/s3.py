@@ -28,7 +28,7 @@ try:
     from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
     from botocore.exceptions import ConnectionError as NotConnectedError
 except ImportError as error:
-    raise ConnectionUrlError("S3 is spoken to through boto3: pip install 'jobtable[aws]'") from error
+    raise ConnectionUrlError("S3 needs boto3: pip install 'jobtable[aws]'") from error
 
 if TYPE_CHECKING:
     from botocore.response import StreamingBody
@@ -97,7 +97,7 @@ class S3ObjectStore:
                 config=config,
             )
         except (BotoCoreError, ValueError) as error:
-            raise ConnectionUrlError(f"{self._where} cannot be used: {error}") from error
+            raise ConnectionUrlError(f"cannot use {self._where}: {error}") from error
 
     @property
     def bucket(self) -> str:
@@ -161,7 +161,7 @@ class S3ObjectStore:
 
     def url(self, key: str, *, expires_in: timedelta = timedelta(hours=1)) -> str | None:
         if not timedelta(seconds=1) <= expires_in <= MAX_URL_TIME:
-            raise ValueRefusedError(f"a URL can live from a second to 7 days, not {expires_in}")
+            raise ValueRefusedError(f"expires_in must be from a second to 7 days, not {expires_in}")
         parameters = {"Bucket": self._bucket, "Key": self._name(key)}
         with self._errors(f"sign a URL of {key}"):
             url: str = self._client.generate_presigned_url(

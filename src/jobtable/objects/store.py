@@ -135,4 +135,4 @@ def chunks(source: Source) -> Iterator[bytes]:
 def check_range(start: int, length: int) -> None:
     """Reject a range that no object can have."""
     if start < 0 or length < 0:
-        raise ValueRefusedError(f"a range begins at 0 or later and is not negative: {start=}, {length=}")
+        raise ValueRefusedError(f"start and length of a range must be at least 0, not {start=}, {length=}")

@@ -129,8 +129,8 @@ class Batches:
                     pauses = self._store.backoff.pauses()
                 if left and next(pauses, self) is self:
                     raise IncompleteBatchError(
-                        f"{operation}: the backend left items of {' and '.join(left)} unprocessed again and again, and "
-                        "what comes behind them was not sent; do all of it again later",
+                        f"{operation}: the backend left items of {' and '.join(left)} unprocessed repeatedly, and "
+                        "did not receive the items after them; repeat all of it later",
                         tuple(left.items()),
                     )
 

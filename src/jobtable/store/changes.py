@@ -250,4 +250,4 @@ def _start_of(shard: _Shard) -> Request:
 
 
 def _expired(name: str) -> StreamExpired:
-    return StreamExpired(f"the place in the stream of table {name} is no longer kept: make a new feed, and read again")
+    return StreamExpired(f"the cursor in the stream of table {name} expired; create a new feed and read again")

@@ -32,10 +32,10 @@ def read_cursor(cursor: str, bound_to: bytes) -> dict[str, Any]:
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error) as error:
-        raise CursorError("this is no cursor; start again without one") from error
+        raise CursorError("invalid cursor; start again without one") from error
     check, payload = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
     if check != _check(payload, bound_to):
-        raise CursorError("the cursor is altered or belongs to another query; start again without one")
+        raise CursorError("the cursor was altered or belongs to another query; start again without one")
     try:
         place = from_json(payload)
     except ValueError as error:
@@ -47,7 +47,7 @@ def read_cursor(cursor: str, bound_to: bytes) -> dict[str, Any]:
 
 def made_up() -> CursorError:
     """The error for a cursor that fits its query, but that no query has written."""
-    return CursorError("the cursor is made up; start again without one")
+    return CursorError("the cursor was not returned by a query; start again without one")
 
 
 def _check(payload: bytes, bound_to: bytes) -> bytes:

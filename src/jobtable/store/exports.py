@@ -77,9 +77,9 @@ def check_export(file: Path, table: Table | None = None) -> Export:
                     break
                 return Export(named, count, digest.hexdigest())
             if item_check is not None:
-                _check_line(line, item_check, f"{file} is altered: line {count + 2} is no item of table {named}")
+                _check_line(line, item_check, f"{file} is altered: line {count + 2} is not an item of table {named}")
             digest.update(line)
-    raise ArchiveError(f"{file} is cut off or altered: it does not end with the digest of what is in it")
+    raise ArchiveError(f"{file} is cut off or altered: it does not end with the digest of its content")
 
 
 def import_table(
@@ -140,13 +140,13 @@ def _table_named_in(stream: IO[bytes], file: Path) -> str:
         table: str = header["table"]
         if line == _header_line(table):
             return table
-    raise ArchiveError(f"{file} is no export of a table, or its beginning is altered")
+    raise ArchiveError(f"{file} is not the export of a table, or its beginning is altered")
 
 
 def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
     while line := stream.readline(_LONGEST_LINE):
         if not line.endswith(b"\n"):
-            raise ArchiveError(f"{file} is cut off or altered: a line has no end")
+            raise ArchiveError(f"{file} is cut off or altered: a line is incomplete")
         yield line
 
 

@@ -35,16 +35,16 @@ class ItemCheck:
         """ValueRefusedError, which says why, for an item that the table cannot hold."""
         _check_map(item, 0)
         if (size := item_size(item)) > MAX_ITEM_SIZE:
-            raise ValueRefusedError(f"it has {size:,} bytes, and {MAX_ITEM_SIZE:,} are the most")
+            raise ValueRefusedError(f"it has {size:,} bytes; at most {MAX_ITEM_SIZE:,} are allowed")
         for name in self._primary:
             if name not in item:
                 raise ValueRefusedError(f"it has no {name}")
         for name, kind in self._key_types.items():
             if name in item and not item[name].get(kind):
-                raise ValueRefusedError(f"{name} is a key of type {kind}, and is empty or of another type")
+                raise ValueRefusedError(f"{name} must be a key of type {kind} that is not empty")
         for names, most in self._limits:
             if sum(_key_bytes(item[name]) for name in names if name in item) > most:
-                raise ValueRefusedError(f"{' and '.join(names)} is a key of more than {most:,} bytes")
+                raise ValueRefusedError(f"the key {' and '.join(names)} has more than {most:,} bytes")
 
 
 def _key_bytes(value: dict[str, Any]) -> int:
@@ -54,18 +54,18 @@ def _key_bytes(value: dict[str, Any]) -> int:
 
 def _check_map(members: Any, around: int) -> None:
     if type(members) is not dict:
-        raise ValueRefusedError("it has a map that is none")
+        raise ValueRefusedError("it has an invalid map")
     for name, value in members.items():
         if not name:
             raise ValueRefusedError("it has an attribute without a name")
         if not _is_text(name) or utf8_length(name) > _MOST_NAME_BYTES:
-            raise ValueRefusedError(f"the name {name[:20]!r} is too long, or no text")
+            raise ValueRefusedError(f"the name {name[:20]!r} is too long, or not a valid string")
         _check_value(name, value, around)
 
 
 def _check_value(name: str, value: Any, around: int) -> None:
     if type(value) is not dict or len(value) != 1:
-        raise ValueRefusedError(f"{name} has not one type")
+        raise ValueRefusedError(f"{name} must have exactly one type")
     [(kind, content)] = value.items()
     if kind in ("L", "M"):
         if around == _MOST_AROUND:
@@ -77,12 +77,12 @@ def _check_value(name: str, value: Any, around: int) -> None:
             _check_value(name, member, around + 1)
     elif kind in ("SS", "NS", "BS"):
         if not isinstance(content, list) or not all(_IS[kind[0]](member) for member in content):
-            raise ValueRefusedError(f"{name} is no {kind}")
+            raise ValueRefusedError(f"{name} is not a valid {kind}")
         members = [_number(member) for member in content] if kind == "NS" else content
         if not members or len(set(members)) < len(members):
-            raise ValueRefusedError(f"{name} is a set that is empty, or has a member twice")
+            raise ValueRefusedError(f"{name} is a set that is empty or has duplicates")
     elif kind not in _IS or not _IS[kind](content):
-        raise ValueRefusedError(f"{name} is no {kind[:10]} that can be")
+        raise ValueRefusedError(f"{name} is not a valid {kind[:10]}")
 
 
 def _is_text(content: Any) -> bool:
@@ -99,7 +99,7 @@ def _is_text(content: Any) -> bool:
 def _number(content: str) -> str:
     """The one text of a number, or ValueRefusedError."""
     if not _NUMBER.fullmatch(content):
-        raise ValueRefusedError(f"{content[:50]!r} is no number")
+        raise ValueRefusedError(f"{content[:50]!r} is not a number")
     value = Decimal(content)
     if not value:  # an exponent that no number may have, zero may not have either
         decimal_text(Decimal((0, (1,), value.adjusted())))

@@ -36,7 +36,7 @@ def additions(schema: EntitySchema, forms: tuple[UpdateForm, ...]) -> Additions:
     type_attribute = schema.table.type_attribute
     if type_attribute is None and all(form.action not in _GIVING for form in forms):
         # DynamoDB makes no item where an update sets nothing.
-        raise ValueRefusedError(f"a new {schema.name} cannot be made by taking something away: set a field too")
+        raise ValueRefusedError(f"a new {schema.name} cannot be created only by removing something; set a field too")
     of_primary = [schema.fields[name] for name in schema.primary.inputs]
     return Additions(
         {type_attribute: {"S": schema.type_name}} if type_attribute else {},
@@ -48,23 +48,23 @@ def additions(schema: EntitySchema, forms: tuple[UpdateForm, ...]) -> Additions:
 def _refuse_places_inside(schema: EntitySchema, forms: tuple[UpdateForm, ...]) -> None:
     for form in forms:
         if form.steps:
-            raise ValueRefusedError(f"{form} is inside of a field that a new item may not have: set the whole field")
+            raise ValueRefusedError(f"{form} is inside a field that a new item may lack; set the whole field")
     for name in dict.fromkeys((*(form.field.name for form in forms), *schema.primary.inputs)):
         field = schema.fields[name]
         if field.envelope and not field.is_key_only:
-            told = f"{schema.name}.{name} is inside of {field.envelope}, which a new item does not have"
-            raise ValueRefusedError(f"{told}: add the item, and update it if it is there already")
+            told = f"{schema.name}.{name} is inside {field.envelope}, which a new item lacks"
+            raise ValueRefusedError(f"{told}; add the item, and update it if it already exists")
 
 
 def _refuse_missing(schema: EntitySchema, forms: tuple[UpdateForm, ...]) -> None:
     for form in forms:
         if form.action == "increment" and form.field.default is None:
-            raise ValueRefusedError(f"{form} has no default from which a new item could count: use add")
+            raise ValueRefusedError(f"{form} has no default to start from in a new item; use add")
     given = {form.field.name for form in forms if form.action in _GIVING}.union(schema.primary.inputs)
     missing = [name for name, field in schema.fields.items() if name not in given and not _has_default(field)]
     if missing:
         pronoun = "it" if len(missing) == 1 else "them"
-        raise ValueRefusedError(f"a new {schema.name} would lack {', '.join(missing)}: set {pronoun} too")
+        raise ValueRefusedError(f"a new {schema.name} would lack {', '.join(missing)}; set {pronoun} too")
 
 
 def _has_default(field: FieldSchema) -> bool:
@@ -84,7 +84,7 @@ def _parts_from_primary(schema: EntitySchema, forms: tuple[UpdateForm, ...]) -> 
         if unknown and others.isdisjoint(changed) and any(schema.fields[name].default is None for name in unknown):
             continue
         if unknown:
-            told = f"{key.pattern} is made from {' and '.join(unknown)}: set it too, so that a new item has the key"
+            told = f"{key.pattern} is built from {' and '.join(unknown)}; set it too, so that a new item has the key"
             raise ValueRefusedError(told)
         found += [part for part in key.templated if others.isdisjoint(part.inputs)]
     return tuple(found)

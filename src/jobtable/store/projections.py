@@ -17,7 +17,7 @@ def project(request: Request, attributes: Sequence[Attribute[Any]], schema: Enti
     if not attributes:
         raise ValueRefusedError(f"{schema.name}: name the attributes to read")
     if any(attribute.is_nested for attribute in attributes):
-        raise ValueRefusedError(f"{schema.name}: whole attributes are read, not places inside them")
+        raise ValueRefusedError(f"{schema.name}: name whole attributes, not paths inside them")
     placeholders = Placeholders("p", schema=schema)
     index = schema.table.indexes[request["IndexName"]] if "IndexName" in request else None
     names = dict.fromkeys((*schema.table.primary, *(index.attributes if index else ())))

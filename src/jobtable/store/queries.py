@@ -48,7 +48,7 @@ class Query(Generic[T]):
         only_type: str | None = None,
     ) -> None:
         if limit is not None and limit < 1:
-            raise ValueRefusedError(f"limit is {limit}; it is at least 1")
+            raise ValueRefusedError(f"limit must be at least 1, not {limit}")
         self._ask = ask
         self._request = request
         self._read = read
@@ -62,7 +62,7 @@ class Query(Generic[T]):
         return self._results(self._limit)
 
     def __bool__(self) -> bool:
-        raise TypeError("a query is neither true nor false: .first() gives None where it finds nothing")
+        raise TypeError("a query has no truth value; use .first(), which returns None if nothing matches")
 
     def first(self) -> T | None:
         """Return the first result, or None."""
@@ -71,7 +71,7 @@ class Query(Generic[T]):
     def take(self, count: int) -> Iterator[T]:
         """Yield at most this many results and read no more, while iterating reads whole pages ahead."""
         if count < 1:
-            raise ValueRefusedError(f"{count} results; take at least 1")
+            raise ValueRefusedError(f"count must be at least 1, not {count}")
         return self._results(count if self._limit is None else min(count, self._limit))
 
     def _results(self, left: int | None) -> Iterator[T]:
@@ -100,7 +100,7 @@ class Query(Generic[T]):
         that many items were examined: a filter may exclude most of a table.
         """
         if size < 1:
-            raise ValueRefusedError(f"a page of {size}; it has at least 1")
+            raise ValueRefusedError(f"the size of a page must be at least 1, not {size}")
         start, left = self._read_cursor(cursor) if cursor else (None, self._limit)
         most = size if left is None else min(size, left)
         found: list[Item] = []

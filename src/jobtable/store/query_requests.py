@@ -46,7 +46,7 @@ def query_request(
     """The request of a query, without the table's name."""
     schema = selected(selection)
     if bounds.between is not None and (bounds.after is not None or bounds.before is not None):
-        raise ValueRefusedError(f"{selection}: give either between, or after and before")
+        raise ValueRefusedError(f"{selection}: use either between, or after and before")
     placeholders = Placeholders(schema=schema)
     texts = [f"{placeholders.name(name)} = {placeholders.value(wire)}" for name, wire in selection.equal.items()]
     texts += _range_text(selection, bounds, placeholders)
@@ -93,15 +93,15 @@ def _span_text(first: Selection[Any], last: Selection[Any], placeholders: Placeh
     """The condition that a sort key lies from where one selection begins to where another one ends."""
     if len(first.key.sort) != 1 or first.key.sort[0].template is None or first.key.index != last.key.index:
         raise ValueRefusedError(
-            f"from {first} to {last}: only selections by one text sort key of one index span a range"
+            f"from {first} to {last}: a range needs selections by the same string sort key of one index"
         )
     if any(first.equal[p.attribute] != last.equal[p.attribute] for p in first.key.partition):
-        raise ValueRefusedError(f"{first} and {last} are not of the same partition")
+        raise ValueRefusedError(f"{first} and {last} are not in the same partition")
     attribute = first.key.sort[0].attribute
     low = first.equal[attribute]["S"] if first.open_part is None else first.prefix or "\x00"
     high = last.equal[attribute]["S"] if last.open_part is None else _last_behind(last.prefix)
     if low > high:
-        raise ValueRefusedError(f"{first} sorts behind {last}")
+        raise ValueRefusedError(f"{first} sorts after {last}")
     low_value, high_value = placeholders.value({"S": low}), placeholders.value({"S": high})
     return f"{placeholders.name(attribute)} BETWEEN {low_value} AND {high_value}"
 
@@ -116,7 +116,9 @@ def _range_text(selection: Selection[Any], bounds: Bounds, placeholders: Placeho
     part = selection.open_part
     if part is None:
         if bounds.are_given:
-            raise ValueRefusedError(f"{selection} names the whole key; there is nothing to be before or after")
+            raise ValueRefusedError(
+                f"{selection} names the whole key and cannot be limited by after, before or between"
+            )
         return []
     if part.natural is not None:
         return _natural_range(selection, bounds, placeholders)
@@ -134,13 +136,13 @@ def _text_range(selection: Selection[Any], bounds: Bounds) -> tuple[str, str]:
     template = selection.open_part.template if selection.open_part else None
     field = selection.next_field
     if template is None or field is None:
-        raise ValueRefusedError(f"{selection} has no next field to compare")
+        raise ValueRefusedError(f"{selection} has no next field for after, before or between")
     at = next(i for i, part in enumerate(template.parts) if part.field == field.name)
     form, behind = template.parts[at].form, template.parts[at + 1 :]
     # Keys with the same value go on with the literal behind it, up to the last that may follow.
     literal = behind[0].literal if behind else ""
     if form is None:
-        raise ValueRefusedError(f"{selection} has no next field to compare")
+        raise ValueRefusedError(f"{selection} has no next field for after, before or between")
 
     def text(value: Any) -> str:
         return selection.prefix + form.render(field.accept(value)) + literal
@@ -188,7 +190,7 @@ def _natural_range(selection: Selection[Any], bounds: Bounds, placeholders: Plac
         refuse_swapped_ends(f"{selection}: {field.name}", bounds.between, (low, high))
         return [f"{name} BETWEEN {placeholders.value(low)} AND {placeholders.value(high)}"]
     if bounds.after is not None and bounds.before is not None:
-        raise ValueRefusedError(f"{selection}: give between instead of after and before")
+        raise ValueRefusedError(f"{selection}: use between instead of after and before")
     if bounds.after is not None:
         return [f"{name} > {placeholders.value(form(bounds.after))}"]
     return [f"{name} < {placeholders.value(form(bounds.before))}"]

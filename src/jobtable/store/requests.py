@@ -66,14 +66,12 @@ def selected(selection: Selection[Any]) -> EntitySchema:
 def _wrong_kind(given: object) -> TypeError:
     """What is said of something else in the place of a selection, or of an entity."""
     if isinstance(given, BoundKey):
-        return TypeError(f"{given!r} selects nothing yet: call it with its fields, {given.example}")
+        return TypeError(f"{given!r} selects nothing yet; call it with its fields, {given.example}")
     if isinstance(given, Entity):
-        return TypeError(
-            f"a whole {type(given).__name__} is given where its key is wanted: write {_example(type(given))}"
-        )
+        return TypeError(f"got a whole {type(given).__name__} instead of its key; write {_example(type(given))}")
     if isinstance(given, type) and issubclass(given, Entity):
         told = f"write {_example(given)}, or store.scan({given.__name__}) for all of them"
-        return TypeError(f"the class {given.__name__} selects nothing: {told}")
+        return TypeError(f"the class {given.__name__} selects nothing; {told}")
     return TypeError(f"{given!r} is neither a selection, as in Job.key(job_id=...), nor an entity")
 
 

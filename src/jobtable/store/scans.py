@@ -17,7 +17,7 @@ class Scan:
 
     def __init__(self, ask: Callable[[str, Request], Response], request: Request, segments: int) -> None:
         if not 1 <= segments <= _MOST_SEGMENTS:
-            raise ValueRefusedError(f"{segments} segments; there are 1 to {_MOST_SEGMENTS:,}")
+            raise ValueRefusedError(f"segments must be from 1 to {_MOST_SEGMENTS:,}, not {segments}")
         self._ask = ask
         self._request = request
         self._segments = segments

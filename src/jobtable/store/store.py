@@ -138,7 +138,7 @@ class Store:
         try:
             self._write(write)
         except ConditionalCheckFailed as error:
-            raise AlreadyExistsError(f"cannot {write.describe()}: it is there already") from error
+            raise AlreadyExistsError(f"cannot {write.describe()}: it already exists") from error
         except BackendUnavailable:
             self._add_again(write, entity)
 
@@ -148,7 +148,7 @@ class Store:
             self._write(write, repeatable=True)
         except ConditionalCheckFailed as error:
             if write.schema.codec.decode(error.details["Item"]) != entity:
-                raise AlreadyExistsError(f"cannot {write.describe()}: it is there already") from error
+                raise AlreadyExistsError(f"cannot {write.describe()}: it already exists") from error
 
     def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
         """Store a whole item, replacing one with the same key."""
@@ -406,7 +406,7 @@ class Store:
             if not item:
                 raise write.schema.missing(write.key) from error
             current = entity_of(write.schema.table, item)
-            raise ConditionFailedError(f"cannot {write.describe()}: its condition does not hold", current) from error
+            raise ConditionFailedError(f"cannot {write.describe()}: its condition is not met", current) from error
 
 
 def _tables_of(request: Request) -> list[str]:
@@ -420,6 +420,6 @@ def _refuse_part_of_item(key: KeySchema, _: Item) -> Any:
     """What is missing in an entry would be read as a default, and lost when the entity is written back."""
     name = key.index.name if key.index else key.name
     raise ValueRefusedError(
-        f"index {name} does not hold whole items, so no {key.owner} is read through {key.pattern}:"
-        " read `values` of what it holds, or get the items by their keys"
+        f"index {name} does not contain whole items, so {key.pattern} cannot return a {key.owner};"
+        " read `values` that it contains, or get the items by their keys"
     )

@@ -169,7 +169,7 @@ class Tables:
         streams = deployed.get("StreamSpecification", {}).get("StreamEnabled", False)
         if streams != table.stream:
             there, missing = ("declared", "deployed") if table.stream else ("deployed", "declared")
-            found.append(f"a stream is {there}, but none is {missing}")
+            found.append(f"a stream is {there}, but not {missing}")
         if table.recovery and self._is_recoverable(name) is False:
             found.append("point-in-time recovery is declared, but not deployed")
         return found
@@ -215,7 +215,9 @@ class Tables:
             except RequestError as error:
                 if error.code != _NO_BACKUPS_YET:
                     raise
-                self._give_up_after(deadline, f"table {name} cannot be made recoverable ({error.message})")
+                self._give_up_after(
+                    deadline, f"could not enable point-in-time recovery of table {name} ({error.message})"
+                )
             else:
                 return
 
@@ -252,7 +254,7 @@ class Tables:
             except TableNotFound:
                 if not is_new:
                     raise
-                self._give_up_after(deadline, f"table {self._store.table_name(table)} is new, and not shown")
+                self._give_up_after(deadline, f"table {self._store.table_name(table)} was created, but is not visible")
                 continue
             states = [
                 described["TableStatus"],

@@ -133,9 +133,11 @@ class Transaction:
 
     def _take(self, write: Write) -> None:
         if self._is_committed:
-            raise ValueRefusedError(f"cannot {write.describe()}: the transaction is committed already; begin another")
+            raise ValueRefusedError(f"cannot {write.describe()}: the transaction is already committed; start a new one")
         if len(self._writes) == MOST_ACTIONS:
-            raise ValueRefusedError(f"a transaction takes {MOST_ACTIONS} actions; {write.describe()} is one more")
+            raise ValueRefusedError(
+                f"a transaction has at most {MOST_ACTIONS} actions; {write.describe()} is one too many"
+            )
         self._writes.append(write)
         self._kinds[write.schema.name] = None
 
@@ -163,7 +165,7 @@ class Transaction:
             what = write.verb, write.schema.name, write.describe()
             failures.append(Failure(*what, index, reason["Code"], reason.get("Message", ""), current))
         reasons = "; ".join(f"{failure.action}: {_why(failure)}" for failure in failures) or error.message
-        return TransactionFailedError(f"nothing was done, because it was not possible to {reasons}", tuple(failures))
+        return TransactionFailedError(f"the transaction changed nothing; could not {reasons}", tuple(failures))
 
 
 def _why(failure: Failure) -> str:
@@ -188,7 +190,7 @@ def _is_passing(error: Exception) -> bool:
 def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[Any, ...]:
     """Return the entities under several keys as of one instant."""
     if not 1 <= len(selections) <= MOST_ACTIONS:
-        raise ValueRefusedError(f"{len(selections)} keys; a consistent read of several items takes 1 to {MOST_ACTIONS}")
+        raise ValueRefusedError(f"a consistent read takes 1 to {MOST_ACTIONS} keys, not {len(selections)}")
     gets = [
         {"Get": {"TableName": store.table_name(requests.selected(s).table), "Key": requests.key_of(s)}}
         for s in selections

@@ -69,7 +69,7 @@ class UpdatePlan:
         for each in given:
             if not isinstance(each, Update):
                 advice = "write it as Job.status.set(...), or .increment(), .append(...)"
-                raise TypeError(f"{each!r:.100} is no change: {advice}") from None
+                raise TypeError(f"{each!r:.100} is not a change; {advice}") from None
 
     def _rendered(self, change: _KeyChange, new: Mapping[str, Any]) -> Mapping[str, WireForm | None]:
         """What is written of a key; None for each attribute of one that the item leaves."""
@@ -85,8 +85,8 @@ class UpdatePlan:
         if name in self.key_values:
             return self.key_values[name]
         if self.read is None:
-            advice = f"set it too, or hand in the {self.schema.name} that was read"
-            raise ValueRefusedError(f"{key.pattern} is also made from {name}, which is not given: {advice}")
+            advice = f"set it too, or pass the {self.schema.name} that you read"
+            raise ValueRefusedError(f"{key.pattern} is also built from {name}, which is missing; {advice}")
         value = getattr(self.read, name)
         self.conditions.append(is_as_read(self.read, self.schema.fields[name]))
         return value
@@ -121,7 +121,7 @@ def _key_changes(schema: EntitySchema, forms: _Forms) -> tuple[_KeyChange, ...]:
         if own and key.templated:
             for form in forms:
                 if form.field.name in own - known:
-                    raise ValueRefusedError(f"{form} is part of {key.pattern}: set it, so that the key is known")
+                    raise ValueRefusedError(f"{form} is part of {key.pattern}; set it, so that the key is known")
             sparse = any(schema.fields[name].optional for name in key.inputs)
             # A sparse key may be absent as a whole, so all of it is written; of one that is always there, what changed.
             parts = tuple(part for part in key.templated if sparse or not own.isdisjoint(part.inputs))
@@ -133,15 +133,15 @@ def _key_changes(schema: EntitySchema, forms: _Forms) -> tuple[_KeyChange, ...]:
 
 def _refuse_foreign(schema: EntitySchema, forms: _Forms) -> None:
     if not forms:
-        raise ValueRefusedError(f"{schema.name}: an update without changes")
+        raise ValueRefusedError(f"{schema.name}: an update needs at least one change")
     seen = set()
     for form in forms:
         if (form.field.name, form.steps) in seen:
-            raise ValueRefusedError(f"{form} is changed twice in one update; make one change of it")
+            raise ValueRefusedError(f"{form} is changed twice in one update; combine the changes")
         seen.add((form.field.name, form.steps))
         schema.refuse_foreign(form.field)
         if form.field.name in schema.primary.inputs:
-            raise ValueRefusedError(f"{form} is part of the primary key; delete the item and add it anew")
+            raise ValueRefusedError(f"{form} is part of the primary key; delete the item and add it again")
 
 
 @lru_cache(maxsize=_MOST_KEPT)

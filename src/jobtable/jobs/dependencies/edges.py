@@ -124,7 +124,7 @@ def describe(events: Sequence[Event]) -> str:
     named = [str(event) for event in events]
     if len(named) > _MOST_NAMED:
         half = _MOST_NAMED // 2
-        named = [*named[:half], f"{len(named) - 2 * half} more, of which the last", *named[-half:]]
+        named = [*named[:half], f"{len(named) - 2 * half} more ..., then", *named[-half:]]
     return " waits for ".join(named)
 
 

@@ -104,7 +104,7 @@ class Beginnings:
         fresh = self._queries.get_job(job.job_id)
         if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
             raise JobStateError(
-                f"job {job.job_id} changed meanwhile", hint="look at it again", reason=ErrorReason.JOB_CHANGED
+                f"job {job.job_id} changed meanwhile", hint="read it again", reason=ErrorReason.JOB_CHANGED
             )
         return fresh
 

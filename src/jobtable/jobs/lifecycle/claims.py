@@ -45,7 +45,9 @@ class Claims(EngineCore):
         instance: Instance | None = None,
     ) -> list[Lease]:
         if limit < 1 or lease_seconds <= 0:
-            raise ValueRefusedError(f"a claim takes at least one job for some time: {limit=}, {lease_seconds=}")
+            raise ValueRefusedError(
+                f"limit must be at least 1 and lease_seconds positive, not {limit=}, {lease_seconds=}"
+            )
         claimed: list[Lease] = []
         passed_over: set[str] = set()
         collisions = 0

@@ -182,7 +182,7 @@ class Control(EngineCore):
         """Restart a COMPLETED job for its system; run twice, it must create nothing twice."""
         job = self.queries.get_job(job_id)
         if job.status is not Status.COMPLETED:
-            raise JobStateError(f"job {job_id} is {job.status} and not COMPLETED: look at it again")
+            raise JobStateError(f"job {job_id} is {job.status}, not COMPLETED; read it again")
         self._beginnings().restart(job, by)
         return self.queries.get_job(job_id)
 

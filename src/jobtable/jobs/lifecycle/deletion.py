@@ -42,7 +42,7 @@ class Deletion(EngineCore):
         except TransactionFailedError as error:
             changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
             raise JobStateError(
-                f"changed meanwhile: {changed}", hint="look again before you delete", reason=ErrorReason.JOB_CHANGED
+                f"changed meanwhile: {changed}", hint="read it again before you delete", reason=ErrorReason.JOB_CHANGED
             ) from error
 
     def _deletable(self, job: Job, tree: bool) -> Iterator[Job]:
@@ -109,7 +109,7 @@ class Deletion(EngineCore):
         self._endings.settle(self.queries.get_job(job.job_id))
         if self.queries.find_entry(job) is not None:
             raise ConflictError(
-                f"job {job.job_id} cannot be deleted yet: the index does not show all who wait for it; "
+                f"job {job.job_id} cannot be deleted yet: the index does not show all its dependents; "
                 "delete it again in a moment"
             )
 

@@ -48,8 +48,8 @@ class Lease:
     def lost(self) -> LeaseLostError:
         """Return the error to raise if it does not."""
         return LeaseLostError(
-            f"job {self.job.job_id} is not held by {self.instance_id} any more (epoch {self.epoch}): "
-            "nothing was written; give the job up"
+            f"job {self.job.job_id} is no longer held by {self.instance_id} (epoch {self.epoch}): "
+            "nothing was written; stop running the job"
         )
 
 
@@ -136,7 +136,7 @@ def await_workers(
         job: Job | None = each
         while job is not None and has_lease(job):
             if jobs.clock.monotonic() >= until:
-                hint = "stop it and wait for its end"
+                hint = "stop it and wait for it to end"
                 raise ConflictError(f"cannot {what}: a worker runs job {job.job_id}", hint=hint)
             jobs.clock.sleep(_LOOK_SECONDS)
             job = jobs.store.find(Job.key(job_id=job.job_id))

@@ -71,7 +71,7 @@ class LogSearch:
         ignore_case: bool = False,
     ) -> None:
         if not wanted:
-            raise ValueRefusedError(f"the search in the log of job {job_id} needs a text")
+            raise ValueRefusedError(f"cannot search the log of job {job_id} for an empty text")
         if len(wanted) > LONGEST_WANTED:
             raise ValueRefusedError(f"a search text has at most {LONGEST_WANTED} characters, not {len(wanted)}")
         self._store = store

@@ -1,4 +1,4 @@
-"""Every read of the job items in the main table."""
+"""Reads of the job items in the main table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _READ_TOGETHER = 100
 
 
 def children_of(job: Job) -> Selection[Job]:
-    """Select the children of a job, by creation."""
+    """Select the children of a job, oldest first."""
     return Job.in_tree(root_job_id=job.root_job_id or job.job_id, parent_job_id=job.job_id)
 
 
@@ -43,48 +43,48 @@ class JobQueries:
 
     @access_pattern("Get a job")
     def get_job(self, job_id: str) -> Job:
-        """The job, or NotFoundError."""
+        """Return the job, or raise NotFoundError."""
         return self._store.get(Job.key(job_id=job_id))
 
     def read_jobs(self, job_ids: Iterable[str]) -> Iterator[Job | None]:
-        """Yield the jobs with these ids as they are now, in their order; None for a missing one."""
+        """Yield the current jobs with these ids, in this order; None for a missing one."""
         left = iter(job_ids)
         while some := list(islice(left, _READ_TOGETHER)):
             yield from self._store.batch_get(Job.key(job_id=each) for each in some)
 
     @access_pattern("All information about a specific job")
     def list_everything(self, job_id: str) -> Query[Entity]:
-        """The job and every item under it, each as what it is, by one query."""
+        """The job and every item under it, each as its own entity, in one query."""
         return self._store.collection(Job.key(job_id=job_id))
 
     @access_pattern("Query jobs by status", index="GSI1")
     def list_jobs_by_status(self, status: Status, *, newest_first: bool = False) -> Query[Job]:
-        """The jobs with a status, by creation."""
+        """The jobs with a status, oldest first."""
         return self._store.query(Job.by_status(status=status), newest_first=newest_first)
 
     @access_pattern("Query jobs by user", index="GSI2")
     def list_jobs_by_user(self, user: str, *, newest_first: bool = False) -> Query[Job]:
-        """The jobs that a user has created, by creation."""
+        """The jobs that a user created, oldest first."""
         return self._store.query(Job.by_user(created_by=user), newest_first=newest_first)
 
     @access_pattern("List all jobs", index="GSITYPE")
     def list_jobs(self) -> Query[Job]:
-        """All jobs, in no order."""
+        """All jobs, in no particular order."""
         return self._store.query(Job.by_type())
 
     @access_pattern("Job tree: the children of a job", index="GSI3")
     def list_children(self, job: Job | str) -> Query[Job]:
-        """The jobs whose parent this one is, by creation. Of an id the job is read first."""
+        """The children of a job, oldest first. Given an id, reads the job first."""
         job = self.get_job(job) if isinstance(job, str) else job
         return self._store.query(children_of(job))
 
     def list_unawaited_children(self, job: Job) -> Query[JobChild]:
-        """The jobs whose parent this one is, but for which it does not wait, as they are now."""
+        """The children of a job for which it does not wait, read consistently."""
         return self._store.query(JobChild.key(job_id=job.job_id))
 
     @access_pattern("Job tree: all jobs under a root", index="GSI3")
     def list_descendants(self, root_job_id: str) -> Query[Job]:
-        """All jobs of a tree but its root, by parent and then by creation."""
+        """All jobs of a tree except its root, by parent, then by creation."""
         return self._store.query(Job.in_tree(root_job_id=root_job_id))
 
     # --- the records of a job -------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class JobQueries:
 
     @access_pattern("Get the most recent status update")
     def find_latest_status(self, job_id: str) -> JobStatus | None:
-        """The last change of a job's status, or None."""
+        """Return the latest status change of a job, or None."""
         return self.list_statuses(job_id, newest_first=True).first()
 
     @access_pattern("Status changes of all jobs by status", index="GSI1")
@@ -107,23 +107,23 @@ class JobQueries:
     @access_pattern("All metrics of a job")
     @access_pattern("Get all metrics from the last hour")
     def list_metrics(self, job_id: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The metrics under a job, its own or rolled up, by name and then by time; `since` filters, and reads all."""
+        """The metrics of a job, its own and rolled up, by name, then by time; `since` filters but still reads all."""
         where = None if since is None else JobMetric.timestamp > since
         return self._store.query(JobMetric.key(job_id=job_id), where=where)
 
     @access_pattern("Get the values of a metric from the last hour")
     def list_metric(self, job_id: str, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The values of one metric of a job, oldest first; only those after `since` if given."""
+        """The values of one metric of a job, oldest first; with `since`, only later ones."""
         return self._store.query(JobMetric.key(job_id=job_id, metric_name=metric_name), after=since)
 
     @access_pattern("A metric over all jobs by time", index="GSI1")
     def list_metric_of_all_jobs(self, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The values of a metric of every job, oldest first; only those after `since` if given."""
+        """The values of a metric of all jobs, oldest first; with `since`, only later ones."""
         return self._store.query(JobMetric.by_name(metric_name=metric_name), after=since)
 
     @access_pattern("A metric over all jobs by job", index="GSI2")
     def list_metric_by_job(self, metric_name: str, job_id: str | None = None) -> Query[JobMetric]:
-        """The values of a metric, job by job; of one job where it is given."""
+        """The values of a metric, job by job; with a job id, only of that job."""
         if job_id is None:
             return self._store.query(JobMetric.by_name_and_job(metric_name=metric_name))
         return self._store.query(JobMetric.by_name_and_job(metric_name=metric_name, job_id=job_id))
@@ -135,7 +135,7 @@ class JobQueries:
 
     @access_pattern("Checkpoints of all jobs", index="GSI1")
     def list_checkpoints_of_all_jobs(self) -> Query[JobCheckpoint]:
-        """Every checkpoint, by job and then by time."""
+        """All checkpoints, by job, then by time."""
         return self._store.query(JobCheckpoint.by_job())
 
     @access_pattern("Logs of a job")
@@ -145,7 +145,7 @@ class JobQueries:
 
     @access_pattern("Logs of all jobs", index="GSI1")
     def list_logs_of_all_jobs(self) -> Query[JobLog]:
-        """Every log line, by job and then by time."""
+        """All log lines, by job, then by time."""
         return self._store.query(JobLog.by_job())
 
     @access_pattern("Resources of a job")
@@ -160,53 +160,53 @@ class JobQueries:
 
     @access_pattern("All resources", index="GSI1")
     def list_uses_of_resources(self) -> Query[JobResource]:
-        """Every use of any resource by a job, resource by resource."""
+        """Every use of a resource by any job, by resource."""
         return self._store.query(JobResource.by_resource())
 
     # --- dependencies and groups ------------------------------------------------------------------------------------
 
     @access_pattern("What jobs does job X depend on?", index="GSI1")
     def list_dependencies(self, job_id: str) -> Query[JobDependency]:
-        """What a job waits for."""
+        """The dependencies of a job."""
         return self._store.query(JobDependency.by_dependent(job_id=job_id))
 
     @access_pattern("What jobs depend on job X?", index="GSI2")
     def list_dependents(self, job_id: str) -> Query[JobDependency]:
-        """The dependencies of other jobs on this one; of a group's start, those of its children."""
+        """The dependencies of other jobs on this one; for the start of a group, those of its children."""
         return self._store.query(JobDependency.by_dependency(dependency_job_id=job_id))
 
     @access_pattern("Best value of a rolled-up metric", index="GSI3")
     def find_best_metric(self, job_id: str, metric_name: str, *, highest: bool = False) -> JobMetric | None:
-        """The lowest (or highest) value of a metric that is rolled up under a job, with the child's id, or None."""
+        """Return the lowest (or highest) value of a metric rolled up under a job, with its child id, or None."""
         values = JobMetric.by_value(job_id=job_id, metric_name=metric_name)
         return next(iter(self._store.query(values, newest_first=highest, limit=1)), None)
 
     @access_pattern("Values of a metric after an epoch")
     def list_reports_of_epoch(self, job_id: str, metric_name: str, epoch: int) -> Query[JobMetric]:
-        """The values of a metric under a job after an epoch, oldest first, to compare children."""
+        """The values of a metric under a job after an epoch, for comparing children; oldest first."""
         reports = JobMetric.key(job_id=job_id, metric_name=metric_name)
         return self._store.query(reports, where=JobMetric.epoch == epoch)
 
     @access_pattern("Children that are not complete", index="GSI2")
     def list_unfinished_children(self, job_id: str) -> Iterator[Job]:
-        """The dependents of a job that are not COMPLETED, read as they are asked for."""
+        """Yield the dependents of a job that are not COMPLETED; reads lazily."""
         return self.find_unfinished(self.list_dependents(job_id))
 
     def find_unfinished(self, edges: Iterable[JobDependency]) -> Iterator[Job]:
-        """Of the jobs that the edges lead from, those that are not COMPLETED."""
+        """Yield the jobs of these edges that are not COMPLETED."""
         jobs = self.read_jobs(edge.job_id for edge in edges)
         return (job for job in jobs if job is not None and job.status is not Status.COMPLETED)
 
     @access_pattern("Jobs of a group in a queue")
     def list_queued_of_group(self, queue_name: str, group_id: str) -> Query[QueueJob]:
-        """The entries of a group's jobs in a queue."""
+        """The queue entries of a group's jobs."""
         return self._store.query(QueueJob.key(queue_name=queue_name), where=QueueJob.group_id == group_id)
 
     # --- instances and queues ---------------------------------------------------------------------------------------
 
     @access_pattern("Get an instance")
     def get_instance(self, instance_id: str) -> Instance:
-        """The instance, or NotFoundError."""
+        """Return the instance, or raise NotFoundError."""
         return self._store.get(Instance.key(instance_id=instance_id))
 
     @access_pattern("Instances by status", index="GSI1")
@@ -225,7 +225,7 @@ class JobQueries:
         return self._store.query(InstanceJob.by_job(job_id=job_id))
 
     def find_instances_of_job(self, job_id: str) -> list[InstanceJob]:
-        """Return the same as they are now: the index may lag, but the job's resources name its instances as well."""
+        """Return all instances that run or ran a job, including those that the index does not show yet."""
         named = [InstanceJob.key(instance_id=use.instance_id, job_id=job_id) for use in self.list_resources(job_id)]
         found = (*self.list_instances_of_job(job_id), *self._store.batch_get(named))
         return list({run.instance_id: run for run in found if run is not None}.values())
@@ -237,12 +237,12 @@ class JobQueries:
 
     @access_pattern("Get a queue")
     def get_queue(self, queue_name: str) -> Queue:
-        """The queue, or NotFoundError."""
+        """Return the queue, or raise NotFoundError."""
         return self._store.get(Queue.key(queue_name=queue_name))
 
     @access_pattern("Jobs of a queue")
     def list_jobs_of_queue(self, queue_name: str) -> Query[QueueJob]:
-        """The jobs in a queue, in no order that means something."""
+        """The jobs in a queue, in no particular order."""
         return self._store.query(QueueJob.key(queue_name=queue_name))
 
     def find_entry(self, job: Job) -> QueueJob | None:
@@ -253,10 +253,10 @@ class JobQueries:
 
     @access_pattern("Queues of a job", index="GSI1")
     def list_queues_of_job(self, job_id: str) -> Query[QueueJob]:
-        """The queues that a job is in."""
+        """The queues that contain a job."""
         return self._store.query(QueueJob.by_job(job_id=job_id))
 
     @access_pattern("The next jobs of a queue", index="GSI3")
     def list_ready(self, queue_name: str, *, limit: int | None = None) -> Query[QueueJob]:
-        """The jobs of a queue that can be claimed: the most urgent first, and of those the oldest."""
+        """The claimable jobs of a queue: the most urgent first, then the oldest."""
         return self._store.query(QueueJob.ready(queue_name=queue_name), limit=limit)

@@ -50,7 +50,7 @@ main = Table(
 
 
 class Job(JobRecord, table=main, type="JOB"):
-    """A piece of work: what is to be done, how far it is, and who holds it. The truth about the job's status."""
+    """A piece of work: its task, its progress and the worker that holds it; the only source of its status."""
 
     in_tree = Key("ROOT#{root_job_id}", "PARENT#{parent_job_id}#CREATED#{created_at}", index="GSI3")
 
@@ -68,7 +68,7 @@ class Job(JobRecord, table=main, type="JOB"):
     max_attempts: Attr[Annotated[int, Field(ge=1)]] = default(1)
     interruptions: Attr[Count] = default(0)
     unopened: Attr[Count | None] = default(None)
-    """How many of its last runs did not begin, because their process could not open the store."""
+    """Number of its latest runs that did not start because their process could not open the store."""
     lease_epoch: Attr[Count] = default(0)
     lease_seconds: Attr[Annotated[float, Field(gt=0)] | None] = default(None)
     heartbeat: Attr[Count] = default(0)
@@ -83,24 +83,24 @@ class Job(JobRecord, table=main, type="JOB"):
     started_at: Attr[Timestamp | None] = default(None)
     ended_at: Attr[Timestamp | None] = default(None)
     deleted_at: Attr[Timestamp | None] = default(None)
-    """When its deletion began, which takes the job itself last."""
+    """When its deletion started; the job itself is deleted last."""
     tree_status: Attr[Status | None] = default(None)
     """CANCELLED or STOPPED if it was so ended with all jobs under it: no more come under it until it begins anew, nor
     under its children that have ended."""
 
     @property
     def definition(self) -> Definition:
-        """What is to be done, as `job_config` says it; empty, with a problem, if that is no definition."""
+        """The definition in `job_config`; empty and with a problem if that is invalid."""
         return Definition.read(self.job_config)
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more happens to the job unless someone retries it."""
+        """Whether the job has ended; only a retry changes it."""
         return self.status in FINAL
 
     @property
     def duration_seconds(self) -> float | None:
-        """How long the job ran, or None while that is not known."""
+        """How long the job ran, or None if unknown."""
         if self.started_at is None or self.ended_at is None:
             return None
         return (self.ended_at - self.started_at).total_seconds()
@@ -141,23 +141,23 @@ class JobCheckpoint(JobCheckpointRecord, table=main, type="JOB_CHECKPOINT"):
 
 
 class JobLog(JobLogRecord, table=main, type="JOB_LOG"):
-    """One line that a job has logged."""
+    """One log line of a job."""
 
     time_to_live: Annotated[int | None, Name("TimeToLive")] = None
 
 
 class JobDependency(JobDependencyRecord, table=main, type="JOB_DEPENDENCY"):
-    """A job waits for another one: to start, or to be completed."""
+    """A dependency: a job waits for another one before it starts or completes."""
 
     type: Attr[str]
     gate: Literal["start", "completion"] = "start"
     outcome: Attr[Status | None] = default(None)
     met_at_once: Attr[bool | None] = default(None)
-    """True: it was met when it was added, so its dependency does not count it and need not tell it anything."""
+    """True if it was met when it was added: its dependency neither counts nor notifies it."""
 
 
 class JobGates(Entity, table=main, type="JOB_GATES"):
-    """What a job waits for, counted: the gates that are open, and how those of its completion were closed.
+    """Counts of a job's dependencies: its open gates, and how those of its completion closed.
 
     It changes in one transaction with the edges that it counts.
     """
@@ -175,9 +175,9 @@ class JobGates(Entity, table=main, type="JOB_GATES"):
 
 
 class JobChild(Entity, table=main, type="JOB_CHILD"):
-    """A job has another one under it for which it does not wait. By what it waits for, the others are known.
+    """A child for which a job does not wait; the dependencies name the other children.
 
-    The index of trees may not show a new child for a moment: whoever acts on a tree must not miss it.
+    The index of trees may lag behind a new child, which an operation on the tree must not miss.
     """
 
     key = Key("JOB#{job_id}", "CHILD#{child_job_id}")
@@ -187,7 +187,7 @@ class JobChild(Entity, table=main, type="JOB_CHILD"):
 
 
 class DependencyGraph(Entity, table=main, type="DEPENDENCY_GRAPH"):
-    """Counts the edges that were added between jobs that were there already, so that no two are added unseen."""
+    """Count of the edges added between existing jobs, so that concurrent additions conflict."""
 
     key = Key("DEPENDENCY_GRAPH", "VERSION")
 
@@ -195,7 +195,7 @@ class DependencyGraph(Entity, table=main, type="DEPENDENCY_GRAPH"):
 
 
 class JobTimeline(Entity, table=main, type="JOB_TIMELINE"):
-    """Up to which instant the times of a job's log lines and metrics are given out; no two writers get the same."""
+    """Latest time assigned to a log line or metric of a job; no two writers get the same one."""
 
     key = Key("JOB#{job_id}", "TIMELINE")
 
@@ -204,7 +204,7 @@ class JobTimeline(Entity, table=main, type="JOB_TIMELINE"):
 
 
 class JobArtifact(Entity, table=main, type="JOB_ARTIFACT"):
-    """A file that a job has made, in object storage."""
+    """A file that a job produced, in object storage."""
 
     key = Key("JOB#{job_id}", "ARTIFACT#{name}")
 
@@ -254,11 +254,11 @@ class InstanceJob(InstanceJobRecord, table=main, type="INSTANCE_JOB"):
 
 
 DEFAULT_CONCURRENCY = 1000
-"""How many jobs of a queue run at once unless its settings say otherwise."""
+"""Default number of jobs of a queue that run at once."""
 
 
 class Queue(QueueRecord, table=main, type="QUEUE"):
-    """A queue of jobs, and how many of them may run at once. `job_count` counts its QueueJob items."""
+    """A queue of jobs and its limit of running ones. `job_count` counts its QueueJob items."""
 
     description: Attr[str] = default("")
     max_concurrent_jobs: Attr[Annotated[int, Field(ge=1)]] = default(1)
@@ -269,7 +269,7 @@ class Queue(QueueRecord, table=main, type="QUEUE"):
 
     @property
     def waiting_count(self) -> int:
-        """How many of its jobs no worker runs: those that wait, and groups whose jobs have not ended."""
+        """Number of its jobs that no worker runs: waiting jobs, and groups that have not ended."""
         return max(0, self.job_count - self.running_count)
 
 

@@ -1,4 +1,4 @@
-"""The fields and the keys that the items of the job system have in every table that holds them."""
+"""The fields and keys of the job system's items, the same in every table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
 def rank_of(priority: int) -> int:
-    """The place of a priority among ready jobs: keys sort upwards, so the most urgent has the lowest rank."""
+    """Return the rank of a priority: keys sort ascending, so the most urgent job has the lowest rank."""
     return MOST_URGENT - priority
 
 
@@ -34,9 +34,9 @@ class Status(StrEnum):
 
 
 FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.STOPPED})
-"""Statuses in which a job stays unless someone retries it."""
+"""Statuses of an ended job, which only a retry changes."""
 CLAIMABLE = frozenset({Status.PENDING, Status.INTERRUPTED})
-"""Statuses in which a job waits for a worker: it has not run yet, or its worker is gone."""
+"""Statuses in which a job waits for a worker: it has not run yet, or its worker was lost."""
 
 
 class InstanceStatus(StrEnum):
@@ -49,7 +49,7 @@ class InstanceStatus(StrEnum):
 
 
 class Health(StrEnum):
-    """How an instance is, as far as is known."""
+    """Known health of an instance."""
 
     HEALTHY = "HEALTHY"
     UNHEALTHY = "UNHEALTHY"
@@ -86,7 +86,7 @@ class JobRecord(Entity):
 
 
 class JobStatusRecord(Entity):
-    """A line of a job's history in any table."""
+    """A status change of a job in any table."""
 
     key = Key("JOB#{job_id}", "STATUS#{updated_at}")
     by_status = Key("STATUS#{status}", "UPDATED#{updated_at}", index="GSI1")

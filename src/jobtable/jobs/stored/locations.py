@@ -1,4 +1,4 @@
-"""The keys of a job's objects, and from a key back to the record that names it."""
+"""The keys of a job's objects, and the records that refer to them."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def job_prefix(job_id: str) -> str:
 
 
 def checkpoint_key(job_id: str, name: str) -> str:
-    """The key of a checkpoint."""
+    """Return the key of a checkpoint."""
     return object_key(ROOT, job_id, "checkpoints", name)
 
 
 def artifact_key(job_id: str, version: str, name: str) -> str:
-    """The key of one version of an artifact; a slash in its name makes a folder."""
+    """Return the key of one version of an artifact; a slash in its name makes a folder."""
     return object_key(ROOT, job_id, "artifacts", version, *name.split("/"))
 
 
 def log_text_key(job_id: str, epoch: int) -> str:
-    """The key of the full text of a run that its worker has finished."""
+    """Return the key of the full text of a run that its worker finished."""
     return object_key(ROOT, job_id, "log", f"{epoch}.txt")
 
 
 def merged_text_key(job_id: str, epoch: int) -> str:
-    """The key of the full text of a run whose worker was lost: what it had uploaded."""
+    """Return the key of the text that a lost worker had uploaded."""
     return object_key(ROOT, job_id, "log", f"{epoch}.merged.txt")
 
 
@@ -44,27 +44,27 @@ def log_parts_prefix(job_id: str, epoch: int) -> str:
 
 
 def log_part_key(job_id: str, epoch: int, number: int) -> str:
-    """The key of one part of a text, from 0."""
+    """Return the key of one part of a text, numbered from 0."""
     return object_key(ROOT, job_id, "log", f"{epoch}.parts", f"{number:05d}")
 
 
 def discard(objects: ObjectStore, key: str) -> None:
-    """Delete an object that no record names; if that fails, `objects sweep` does it."""
+    """Delete an object that no record names; if that fails, `objects sweep` deletes it later."""
     with contextlib.suppress(ObjectStoreError):
         objects.delete(key)
 
 
 class JobObjects:
-    """Finds out for `objects sweep` which objects of jobs are named by records."""
+    """Lookup, for `objects sweep`, of the job objects that records name."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._checkpoints_of: tuple[str, frozenset[str]] = ("", frozenset())
 
     def is_referenced(self, key: str) -> bool:
-        """Return whether a record names the object or will; parts of a text are kept until they are merged.
+        """Return whether a record names the object or will; parts of a text stay until they are merged.
 
-        True for a key that is not of a job, so that such an object is not swept here.
+        True for a key outside jobs, so that its object is not swept.
         """
         match key_parts(key):
             case (root, *_) if root != ROOT:
@@ -93,7 +93,7 @@ class JobObjects:
         return self._store.find(JobLogText.key(job_id=job_id, lease_epoch=int(epoch)))
 
     def _checkpoint_keys(self, job_id: str) -> frozenset[str]:
-        """Return the objects of a job's checkpoints, read once, because objects are listed job by job.
+        """Return the object keys of a job's checkpoints; read once, because objects are listed job by job.
 
         Later records do not matter: the objects in question are older than the grace time.
         """

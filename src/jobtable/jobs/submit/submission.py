@@ -191,7 +191,7 @@ def _id_of(new: NewJob) -> str:
     if new.key is None:
         return str(uuid.uuid4())
     if not new.key:
-        raise ValueRefusedError(f"the key of job {new.name!r} is empty; leave it out")
+        raise ValueRefusedError(f"the key of job {new.name!r} is empty; omit it")
     return str(uuid.uuid5(_KEYS, f"{new.user}\n{new.key}"))
 
 

@@ -126,7 +126,7 @@ class ForkServer:
             try:
                 socket.send_fds(self._socket, [message], list(fds))
             except OSError as error:
-                raise ServerLostError("the process that starts jobs is gone") from error
+                raise ServerLostError("the process that starts jobs has exited") from error
             finally:
                 _close(*fds)
 
@@ -273,6 +273,6 @@ def _read_exactly(fd: int, size: int) -> bytes:
     while len(said) < size:
         more = os.read(fd, size - len(said))
         if not more:
-            raise ServerLostError("the process that starts jobs is gone")
+            raise ServerLostError("the process that starts jobs has exited")
         said += more
     return said

@@ -75,7 +75,7 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
     if new.task is None and not is_group:
         raise ValueRefusedError(f"job {new.name!r} has no task; name one as module:function, or open a group")
     if not new.queue:
-        raise ValueRefusedError(f"the queue of job {new.name!r} must be a name, not {new.queue!r}")
+        raise ValueRefusedError(f"the queue of job {new.name!r} cannot be {new.queue!r}: a queue must have a name")
     parent = _needed_parent(known, new.parent_job_id, new.name) if new.parent_job_id else None
     above = _job_above(parent, known)
     edges = _edges(new, known, now)

@@ -306,7 +306,7 @@ def test_a_job_is_not_deleted_that_is_retried_at_once(disturbed: Disturbed) -> N
     job = disturbed.submit("job")
     disturbed.jobs.cancel(job.job_id)
     disturbed.backend.disturb(lambda: disturbed.jobs.retry(job.job_id))
-    with pytest.raises(JobStateError, match=f"changed meanwhile: {job.job_id}; look again"):
+    with pytest.raises(JobStateError, match=f"changed meanwhile: {job.job_id}; read it again"):
         disturbed.jobs.delete(job.job_id)
     assert disturbed.ready() == ["job"]
     check_records(disturbed.jobs)

@@ -196,7 +196,7 @@ def test_a_class_of_the_same_name_is_told_by_its_module() -> None:
 
         return Job
 
-    told = rf"Job\.job_id is not a field of Job, the one of {Job.__module__}"
+    told = rf"Job\.job_id is not a field of Job of {Job.__module__}"
     with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
         store.put(JOB, when=declared().job_id == "1")
 

@@ -90,7 +90,7 @@ def _none_is_not_missing(described: Described, info: FieldInfo) -> bool:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a class line says."""
+    """The arguments of a class statement."""
 
     cls: type[Entity]
     table: Table

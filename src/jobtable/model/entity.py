@@ -56,7 +56,7 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
     __choices__: ClassVar[Mapping[str, wire.Choice]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Accept the keywords of a class line; __pydantic_init_subclass__ reads them once the fields are known."""
+        """Accept the keywords of a class statement; __pydantic_init_subclass__ reads them once the fields are known."""
         super().__init_subclass__()
 
     @classmethod
@@ -188,7 +188,7 @@ class Entity(Record, metaclass=EntityMeta):
         cls,
         *,
         table: Table | None = None,
-        type: str | None = None,  # noqa: A002 - reads best in the class line
+        type: str | None = None,  # noqa: A002 - reads best in the class statement
         envelope: str | None = None,
         alias: Alias | None = None,
         shares_keys_with: tuple[type[Entity], ...] = (),

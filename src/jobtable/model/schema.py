@@ -285,7 +285,7 @@ class EntitySchema:
         if own is field or (own is not None and own.is_as(field) and self._derives_from_owner_of(field)):
             return
         if field.owner == self.name:
-            told = f", the one of {self.cls.__module__}"
+            told = f" of {self.cls.__module__}"
         elif own is None:
             told = ", which has no field of that name"
         else:

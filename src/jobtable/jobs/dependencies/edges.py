@@ -120,11 +120,11 @@ def find_path(first: Event, last: Event, edges_of: EdgesOf) -> list[Event] | Non
 
 
 def describe(events: Sequence[Event]) -> str:
-    """Return in words which event waits for which; of many only the first and the last."""
+    """Describe which event waits for which; of many, only the first and the last."""
     named = [str(event) for event in events]
     if len(named) > _MOST_NAMED:
         half = _MOST_NAMED // 2
-        named = [*named[:half], f"{len(named) - 2 * half} more ..., then", *named[-half:]]
+        named = [*named[:half], f"... ({len(named) - 2 * half} more) ...", *named[-half:]]
     return " waits for ".join(named)
 
 

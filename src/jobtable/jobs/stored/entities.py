@@ -1,7 +1,7 @@
-"""The main table, and the job entities in it.
+"""The main table and its job entities.
 
-Fields of the records that the engine names in expressions are declared here again: mypy forgets that an inherited
-field of a frozen class is a descriptor.
+Fields that the engine uses in expressions are declared here again: mypy forgets that an inherited field of a frozen
+class is a descriptor.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Job(JobRecord, table=main, type="JOB"):
     deleted_at: Attr[Timestamp | None] = default(None)
     """When its deletion started; the job itself is deleted last."""
     tree_status: Attr[Status | None] = default(None)
-    """CANCELLED or STOPPED if it was so ended with all jobs under it: no more come under it until it begins anew, nor
-    under its children that have ended."""
+    """CANCELLED or STOPPED if it ended so with its whole tree: until it restarts, neither it nor its ended children
+    accept new children."""
 
     @property
     def definition(self) -> Definition:
@@ -120,7 +120,7 @@ class JobResource(JobResourceRecord, table=main, type="JOB_RESOURCE"):
 class JobMetric(JobMetricRecord, table=main, type="JOB_METRIC"):
     """One value of one metric of a job at one instant.
 
-    A report that is rolled up is also stored under the other job, with the child's id, and there in order of value.
+    A rolled-up report is also stored under the other job, with the child's id, and is sorted there by value.
     """
 
     by_name = Key("METRIC#{metric_name}", "{timestamp}", index="GSI1")
@@ -276,9 +276,8 @@ class Queue(QueueRecord, table=main, type="QUEUE"):
 class QueueJob(QueueJobRecord, table=main, type="QUEUE_JOB"):
     """A job in a queue, from its submission to its end.
 
-    While it is ready to be claimed it has a rank: the lowest, then the oldest, is the next. While something is to be
-    done with it later it has a time: then it becomes ready, unless its gates are open, or, if its job has ended, its
-    dependents are told.
+    A ready entry has a rank: the lowest is claimed first, then the oldest. An entry that must be handled later has a
+    time. Then it becomes ready unless its gates are open, or, if its job has ended, its dependents are notified.
     """
 
     ready = Key("QUEUE#{queue_name}#READY", "{rank:03d}#{enqueued_at}", index="GSI3")

@@ -12,7 +12,7 @@ from jobtable.systems.conversations.runs import (
     Deleted,
     Run,
     RunSettings,
-    refuse_what_cannot_be_analysed,
+    checked_settings,
 )
 
 
@@ -31,12 +31,11 @@ class ServerRuns(ConversationRuns):
         settings: RunSettings | None = None,
         *,
         run_id: str | None = None,
-        user: str = "local",
-        queue: str = QUEUE,
+        user: str = "local",  # ignored: the server records the user of the token
+        queue: str = QUEUE,  # a server runs analyses on its own queue only
     ) -> Run:
-        settings = settings or RunSettings()
         _refuse_another_queue(queue)
-        refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
+        settings = checked_settings(settings, comments_csv, votes_csv)
         body = {
             "conversation_id": conversation_id,
             "comments_csv": comments_csv.decode(),

@@ -114,8 +114,7 @@ class ConversationRuns:
 
         The same call with the same run_id finds the run, or finishes an interrupted start.
         """
-        settings = settings or RunSettings()
-        refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
+        settings = checked_settings(settings, comments_csv, votes_csv)
         run_id = run_id or str(uuid.uuid4())
         record = ConversationRun(
             run_id=run_id,
@@ -346,8 +345,9 @@ def _checked_seed(seed: int) -> int:
     return seed
 
 
-def refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settings: RunSettings) -> None:
-    """Raise ValueRefusedError at once for what the first stage would reject later."""
+def checked_settings(settings: RunSettings | None, comments_csv: bytes, votes_csv: bytes) -> RunSettings:
+    """Return the settings of a run, or raise ValueRefusedError at once for what its first stage would reject."""
+    settings = settings or RunSettings()
     _checked_seed(settings.seed)
     export = parse_export(comments_csv, votes_csv)
     kept = export if settings.includes_moderated else export.without_moderated_out()
@@ -358,3 +358,4 @@ def refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settin
         )
     if settings.embed is not None and not all(settings.embed.partition(":")):
         raise ValueRefusedError(f"embed must have the form module:function, not {settings.embed!r}")
+    return settings

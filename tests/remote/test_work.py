@@ -375,7 +375,7 @@ class TestWorker:
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["completed"] == 1
         assert served.services.engine.queries.get_job(job.job_id).result == 9
-        assert f"in {served.url}" in done.stderr
+        assert f"on {served.url}; stop with Ctrl-C" in done.stderr
 
 
 def test_the_server_takes_jobs_from_dead_workers() -> None:

@@ -47,7 +47,7 @@ def test_receipts_are_added_listed_shown_and_deleted(cli: CommandLine) -> None:
     cli.run("receipts", "show", "scan-1", "3", code=ExitCode.NOT_FOUND)
     assert cli.json("receipts", "delete", "scan-1", "--yes")["items"] > 20
     cli.run("receipts", "delete", "scan-1", "--yes", code=ExitCode.NOT_FOUND)
-    assert "no such receipts" in cli.run("receipts", "list").stderr
+    assert "No receipts match." in cli.run("receipts", "list").stderr
 
 
 def test_a_scan_that_is_not_understood_is_told_in_one_line(cli: CommandLine) -> None:

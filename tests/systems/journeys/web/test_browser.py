@@ -16,7 +16,7 @@ from jobtable.systems.journeys.service import Journeys
 def test_a_rule_is_switched_off_and_on(watched: Watched, served: Served, world: World) -> None:
     page = watched.page
     page.goto(f"/journeys/{world.made['journey']}")
-    page.get_by_role("button", name="Switch").first.click()
+    page.get_by_role("button", name="Turn off").first.click()
     page.locator("[data-region=rules]", has_text="inactive").wait_for()
     off = [
         rule for rule in served.services.get(Journeys).list_rules(world.made["journey"]) if rule.status == "inactive"

@@ -21,8 +21,8 @@ def test_a_sweep_is_extended(watched: Watched, served: Served) -> None:
     page.goto("/sweeps/grows")
     page.locator(".head-status .badge-completed").wait_for()
     page.get_by_role("button", name="Extend").click()
-    assert page.get_by_label("Trials in all").evaluate("field => field.validity.rangeUnderflow"), "as many as it has"
-    page.get_by_label("Trials in all").fill("5")
+    assert page.get_by_label("Total trials").evaluate("field => field.validity.rangeUnderflow"), "as many as it has"
+    page.get_by_label("Total trials").fill("5")
     page.get_by_role("button", name="Extend").click()
     page.get_by_text("2 of 5 trials finished").wait_for()
     run_jobs(served.services.engine, "grow")

@@ -179,9 +179,13 @@ class ServerServices(Services):
     def engine(self) -> Jobs:
         raise SettingsError(f"this needs the store itself, not the server {self._server.url}", hint="set `--store`")
 
-    @cached_property
+    @property
     def jobs(self) -> JobVerbs:
         """Jobs and queues, for people; workers open `remote.work`."""
+        return self._server_jobs
+
+    @cached_property
+    def _server_jobs(self) -> JobVerbs:
         from jobtable.remote.jobs import ServerJobs
 
         return ServerJobs(self._server, self.store, self.objects)

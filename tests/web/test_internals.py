@@ -11,6 +11,7 @@ from fastapi import APIRouter, Body, Depends, FastAPI, Query
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from jobtable.web.fastapi_internals import body_type, query_parameters, routes_of
 
@@ -67,7 +68,7 @@ def test_uvicorn_says_what_a_connection_waits_for() -> None:
     async def connect() -> H11Protocol:
         config = uvicorn.Config(FastAPI(openapi_url=None), http="h11", log_config=None)
         config.load()
-        return H11Protocol(config=config, server_state=uvicorn.server.ServerState(), app_state={})
+        return H11Protocol(config=config, server_state=ServerState(), app_state={})
 
     assert asyncio.run(connect()).cycle is None
     assert "self.transport = transport" in inspect.getsource(H11Protocol.connection_made)

@@ -259,7 +259,7 @@ def line_of(error: JobtableError) -> str:
 
 
 def _hint_of(error: JobtableError) -> str | None:
-    if error.reason in _HINT_OF_REASON:
+    if error.reason is not None and error.reason in _HINT_OF_REASON:
         return _HINT_OF_REASON[error.reason]
     command = listing_commands().get(error.kind or "") if isinstance(error, NotFoundError) else None
     return f"`jobtable {command}` lists them" if command else error.hint

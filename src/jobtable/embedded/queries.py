@@ -188,7 +188,11 @@ def query(storage: Storage, request: Request) -> Response:
         placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
     except InvalidValue as error:
         raise error.fault from error
-    unmatched = older.key_condition() if older and text is None else prepare_key_condition(text, placeholders)
+    unmatched = (
+        older.key_condition()
+        if older and text is None
+        else prepare_key_condition(request["KeyConditionExpression"], placeholders)
+    )
     filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
     unmatched.check_form()

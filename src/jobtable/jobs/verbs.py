@@ -70,6 +70,7 @@ class ManyVerbs(Protocol):
     @abstractmethod
     def act(self, verb: ManyVerb, job_ids: Iterable[str], **options: Any) -> Iterator[ActedOn[Any]]:
         """Use a verb on jobs."""
+        ...
 
 
 class Opened(Protocol):
@@ -99,6 +100,7 @@ class JobVerbs(Opened, Protocol):
     @property
     def many(self) -> ManyVerbs:
         """The verbs that act on many jobs."""
+        ...
 
     # --- submitting -------------------------------------------------------------------------------------------------
 
@@ -107,38 +109,47 @@ class JobVerbs(Opened, Protocol):
 
         A second submission with the same key or id returns the job of the first.
         """
+        ...
 
     def submit_many(self, new: Iterable[NewJob]) -> list[Job]:
         """Submit many jobs, some tens in a transaction. If it is interrupted, the same call again completes it."""
+        ...
 
     def open_group(self, new: NewJob) -> Job:
         """Submit a job that only has children: it runs without a worker until it is sealed and they have ended."""
+        ...
 
     def seal(self, job_id: str) -> Job:
         """Declare that a group gets no more children: it ends when those that it has have ended."""
+        ...
 
     def add_dependency(self, job_id: str, on: DependsOn) -> JobDependency:
         """Make a job wait for another one, or raise DependencyCycleError if they would wait for each other.
 
         Additions are serialised by one counter, so two concurrent ones cannot close a cycle between them.
         """
+        ...
 
     # --- changing ---------------------------------------------------------------------------------------------------
 
     def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         """End a job and its descendants whose results nobody wants: at once if they wait, by their workers if not."""
+        ...
 
     def stop(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         """End a job and its descendants early but in order: those that run are asked to, and keep what they have."""
+        ...
 
     def retry(self, job_id: str, *, by: str = "local", tree: bool = False) -> Job:
         """Restart an ended job with all its attempts; with `tree` every descendant that is not COMPLETED.
 
         Its dependents wait for it again, and a group that had ended because of it goes on.
         """
+        ...
 
     def prioritise(self, job_id: str, priority: int) -> Job:
         """Change the priority of a job, and of its queue entry if it waits there."""
+        ...
 
     def delete(self, job_id: str, *, tree: bool = False) -> int:
         """Delete an ended job with every item and object under it; return the number of items.
@@ -146,17 +157,21 @@ class JobVerbs(Opened, Protocol):
         Without `tree`, a job with children is refused, and always one that a system made. If it is interrupted, the
         same call again completes it: the job item goes last.
         """
+        ...
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
     def list_tree(self, job_id: str) -> Iterator[Job]:
         """Yield a job and its descendants, each before its children; also those that no index shows yet."""
+        ...
 
     def why_waiting(self, job: Job) -> Waiting | None:
         """Return all that a job waits for, or None if it runs or has ended. Reads at most some hundred items."""
+        ...
 
     def timing_of(self, job: Job, *, percent: float | None = None) -> Timing | None:
         """Return how long a running job has taken and when it may end; `percent` is what has ended of a group."""
+        ...
 
     # --- queues -----------------------------------------------------------------------------------------------------
 
@@ -164,6 +179,7 @@ class JobVerbs(Opened, Protocol):
         self, name: str, *, max_concurrent_jobs: int = DEFAULT_CONCURRENCY, priority: int = 500, description: str = ""
     ) -> Queue:
         """Create a queue, or raise AlreadyExistsError."""
+        ...
 
     def change_queue(
         self,
@@ -174,12 +190,15 @@ class JobVerbs(Opened, Protocol):
         description: str | None = None,
     ) -> Queue:
         """Change those settings that are not None."""
+        ...
 
     def pause_queue(self, name: str) -> Queue:
         """Start no more jobs of a queue; those that run go on."""
+        ...
 
     def resume_queue(self, name: str) -> Queue:
         """Start jobs of a queue again."""
+        ...
 
     def delete_queue(self, name: str) -> None:
         """Delete a queue in which no job waits or runs, or raise ConflictError; a job that names it recreates it."""
@@ -205,6 +224,7 @@ class Observer(Protocol):
 
         Call it several times within every lease time. If some jobs cannot be taken, it raises after the others were.
         """
+        ...
 
 
 class InstanceVerbs(Protocol):
@@ -229,12 +249,14 @@ class WorkVerbs(Opened, Protocol):
     @property
     def engine(self) -> Jobs:
         """Return the job engine, for tasks that need the store; TaskError if there is only a server."""
+        ...
 
     def queue_states(self, names: Sequence[str], *, certain: bool = False) -> list[QueueState]:
         """Return the states of those queues that exist.
 
         Work that the indexes do not show yet is found only if it must be `certain`, and among ten thousand jobs.
         """
+        ...
 
     def claim(
         self,
@@ -250,21 +272,26 @@ class WorkVerbs(Opened, Protocol):
         No two claimers ever get the same job in one epoch. If the instance is given, InstanceJob and JobResource items
         record which jobs it has. The leases must be kept alive by heartbeats.
         """
+        ...
 
     def promote_due(self, queue: str, *, limit: int = 100) -> int:
         """Make due jobs ready, and notify dependents of a start or an end if nobody has; return how many were due.
 
         If that fails for some, it raises after the others were handled.
         """
+        ...
 
     def heartbeat(self, lease: Lease) -> Lease:
         """Record that the worker lives; return the lease with the job as it is now, or raise LeaseLostError."""
+        ...
 
     def refresh(self, lease: Lease) -> Lease:
         """Return the lease with the job as it is now, or raise LeaseLostError."""
+        ...
 
     def look_at(self, leases: Sequence[Lease]) -> list[Job | None]:
         """Return the jobs of leases as they are now, held or not, in one read; None for a deleted one."""
+        ...
 
     def report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
         """Record the progress of a job, with a line in its history; LeaseLostError if it is not held."""
@@ -275,9 +302,11 @@ class WorkVerbs(Opened, Protocol):
         ValueRefusedError if the job and its result are too large for one item; NotFoundError if it has ended and was
         deleted since.
         """
+        ...
 
     def finish_many(self, ended: Sequence[tuple[Lease, Outcome]]) -> list[Lease]:
         """End many runs, some tens in a transaction; return the leases that were lost before."""
+        ...
 
     def release(self, lease: Lease, reason: str, *, is_unopened: bool = False) -> Job:
         """Release a running job: another worker may claim it at once, and no attempt is counted.
@@ -285,9 +314,12 @@ class WorkVerbs(Opened, Protocol):
         `is_unopened` says that its task did not start because its process could not open the store: a job to which
         that happens too often in a row fails.
         """
+        ...
 
     def observer(self) -> Observer:
         """Return a new watch over the leases of all workers."""
+        ...
 
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         """Return what the tasks of a system ask on behalf of the job that they run."""
+        ...

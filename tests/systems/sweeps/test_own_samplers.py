@@ -25,19 +25,19 @@ class Halving(SamplerClass):
     def __init__(self, start: float = 4.0) -> None:
         self.start = start
 
-    def propose(self, question: TrialRequest) -> list[Proposal]:
-        best = min((each.value for each in question.ended if each.value is not None), default=None)
+    def propose(self, request: TrialRequest) -> list[Proposal]:
+        best = min((each.value for each in request.ended if each.value is not None), default=None)
         first = self.start if best is None else best / 2
-        return [Proposal({"x": first / 2**step}) for step in range(question.count)]
+        return [Proposal({"x": first / 2**step}) for step in range(request.count)]
 
 
 class TooMany(SamplerClass):
-    def propose(self, question: TrialRequest) -> list[Proposal]:
-        return [Proposal({"x": 1.0})] * (question.count + 1)
+    def propose(self, request: TrialRequest) -> list[Proposal]:
+        return [Proposal({"x": 1.0})] * (request.count + 1)
 
 
 class Outside(SamplerClass):
-    def propose(self, question: TrialRequest) -> list[Proposal]:
+    def propose(self, request: TrialRequest) -> list[Proposal]:
         return [Proposal({"x": 7.0})]
 
 

@@ -331,7 +331,7 @@ class Parser:
         actions: list[Action] = []
         sections: list[Section] = []
         while not sections or self._kind() != "end":
-            section = next((section for section in _SECTIONS if self._take(section)), None)
+            section: Section | None = next((each for each in _SECTIONS if self._take(each)), None)
             if section is None:
                 raise self._error()
             sections.append(section)

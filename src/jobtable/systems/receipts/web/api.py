@@ -110,7 +110,8 @@ def read_receipt(image_id: ImageId, receipt_id: Number, ocr: TheOcr) -> WholeRec
 
 
 def _whole(contents: ReceiptContents) -> WholeReceipt:
-    return WholeReceipt(**vars(contents) | {"analyses": [with_kind(each) for each in contents.analyses]})
+    values: dict[str, Any] = {**vars(contents), "analyses": [with_kind(each) for each in contents.analyses]}
+    return WholeReceipt(**values)
 
 
 add_verbs(

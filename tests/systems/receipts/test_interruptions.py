@@ -77,7 +77,7 @@ def add_many_findings(jobs: Jobs, _: object) -> object:
 
 
 VERBS = {
-    "start a validation": Verb(lambda jobs, _: validation(jobs).start("a", 1, version="1"), refused="there already"),
+    "start a validation": Verb(lambda jobs, _: validation(jobs).start("a", 1, version="1"), refused="already exists"),
     "add findings": Verb(add_findings, validated),
     "add many findings": Verb(add_many_findings, validated),
     "remove a result": Verb(

@@ -120,8 +120,10 @@ def test_the_site_is_read_without_another_host(
 
 def test_the_site_is_searched_without_another_host(address: str, page: Page, requested: list[str]) -> None:
     page.goto(f"{address}/index.html")
-    page.get_by_role("textbox", name="Search").click()
-    page.get_by_role("textbox", name="Search").fill("heartbeat lease")
+    search = page.get_by_role("textbox", name="Search")
+    search.click()
+    expect(page.get_by_text("Type to start searching")).to_be_visible(timeout=60_000)  # the index is loaded
+    search.fill("heartbeat lease")
     results = page.locator(".md-search-result__item")
     results.filter(has=page.get_by_role("heading", name="Workers", exact=True)).get_by_role("link").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Workers"))

@@ -21,7 +21,7 @@ EXPORTS = {
     ),
     jobtable.jobs: (
         "DependsOn EdgeCondition FailTask Job JobContext Jobs Lease NewJob Outcome ParentWaits RetryPolicy Status "
-        "StopTask Worker task"
+        "StopTask SuspendTask Worker task"
     ),
     jobtable.cli: (
         "AsJson Limit ObjectsUrl StoreUrl User new_group on_services open_services print_fields print_json print_list "

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jobtable.jobs.stored.entities import Job
     from jobtable.jobs.stored.field_types import Status
     from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
-    from jobtable.jobs.tasks import FailTask, StopTask, task
+    from jobtable.jobs.tasks import FailTask, StopTask, SuspendTask, task
     from jobtable.jobs.worker.worker import Worker
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "RetryPolicy",
     "Status",
     "StopTask",
+    "SuspendTask",
     "Worker",
     "task",
 ]

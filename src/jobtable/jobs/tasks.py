@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -71,6 +72,19 @@ class FailTask(BaseException):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
+        self.message = message
+
+
+class SuspendTask(BaseException):
+    """Raise it to let a task wait without a worker: its job is PENDING, and starts again when it is due or woken.
+
+    It starts from the beginning, with the same attempt. Without `until`, only `wake` starts it. Not an Exception, so
+    handlers in the task do not catch it.
+    """
+
+    def __init__(self, until: datetime | None = None, message: str | None = None) -> None:
+        super().__init__(message)
+        self.until = until
         self.message = message
 
 

@@ -137,12 +137,16 @@ class Claims(EngineCore):
                 "instance_id": instance_id,
                 "started_at": at,
             }
-            updates = (getattr(Job, name).set(value) for name, value in run.items())
+            updates = [getattr(Job, name).set(value) for name, value in run.items()]
+            if job.woken:
+                updates.append(Job.woken.set(None))
             transition.change(job, Status.RUNNING, at, *updates, instance_id=instance_id)
             transition.leave_ready(entry)
             if instance is not None:
                 _record(transition, instance, job.job_id, at)
-            claimed = job.model_copy(update={**run, "status": Status.RUNNING, "changed_at": at, "message": None})
+            claimed = job.model_copy(
+                update={**run, "status": Status.RUNNING, "changed_at": at, "message": None, "woken": None}
+            )
             leases.append(Lease(claimed, instance_id, instance is not None))
         most = queue.max_concurrent_jobs
         is_open = (Queue.max_concurrent_jobs == most) & Queue.paused_at.missing()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from jobtable.errors import ConflictError, LeaseLostError, TransactionFailedError
@@ -57,10 +58,12 @@ class Lease:
 class Outcome:
     """How a run ended."""
 
-    kind: Literal["completed", "failed", "stopped", "cancelled"]
+    kind: Literal["completed", "failed", "stopped", "cancelled", "suspended"]
     result: Json = None
     message: str | None = None
     retryable: bool = True
+    until: datetime | None = None
+    """When a suspended job starts again by itself."""
 
     @staticmethod
     def completed(result: Json = None, message: str | None = None) -> Outcome:
@@ -81,6 +84,11 @@ class Outcome:
     def cancelled(message: str | None = None) -> Outcome:
         """The task was ended because nobody wants its result."""
         return Outcome("cancelled", None, message)
+
+    @staticmethod
+    def suspended(until: datetime | None, message: str | None = None) -> Outcome:
+        """The task waits for an instant, or to be woken."""
+        return Outcome("suspended", None, message, until=until)
 
     def without(self, lost: str) -> Outcome:
         """Return the same outcome with a message about what could not be recorded."""

@@ -23,10 +23,10 @@ from jobtable.jobs.lifecycle.recovery import LeaseObserver
 from jobtable.jobs.lifecycle.transitions import Refused, Transition, later, length_of
 from jobtable.jobs.report.recording import final_metrics, find_roll_up
 from jobtable.jobs.stored.entities import InstanceJob, Job, JobGates, JobResource, JobStatus, QueueJob
-from jobtable.jobs.stored.field_types import Status, rank_of
+from jobtable.jobs.stored.field_types import CLAIMABLE, Status, rank_of
 from jobtable.model import Condition, Update, unchanged
 from jobtable.store import TryAgain
-from jobtable.store.transactions import MOST_ACTIONS, grouped
+from jobtable.store.transactions import MOST_ACTIONS, Transaction, grouped
 
 _NOT_ASKED_TO_END = Job.requested.missing()
 """The condition that nobody asked for the end of the run since the worker's last heartbeat."""
@@ -172,6 +172,8 @@ class Runs(EngineCore):
             self._end_run(transition, lease, Status.CANCELLED, outcome, parents)
         elif job.requested == "stop" or outcome.kind == "stopped":
             self._end_run(transition, lease, Status.STOPPED, outcome, parents)
+        elif outcome.kind == "suspended":
+            self._suspend(transition, lease, outcome)
         elif outcome.kind == "failed" and outcome.retryable and job.attempts < job.max_attempts:
             self._retry_later(transition, lease, outcome)
         elif outcome.kind == "failed":
@@ -235,6 +237,56 @@ class Runs(EngineCore):
             transition.tx.update(entry, QueueJob.not_before.set(due))
             transition.count(job.queue_name, running=-1)
         self._close_records(transition, lease, Status.FAILED)
+
+    def _suspend(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
+        """Give up the lease until the job is due or woken; a job that was woken since its claim is ready at once."""
+        job = lease.job
+        transition.change(
+            job,
+            Status.PENDING,
+            transition.time_for(job),
+            Job.attempts.set(job.attempts - 1),
+            Job.interruptions.set(0),
+            Job.unopened.set(None),
+            Job.lease_seconds.set(None),
+            Job.instance_id.set(None),
+            message=outcome.message,
+            instance_id=lease.instance_id,
+            when=_NOT_ASKED_TO_END & (Job.woken == True if job.woken else Job.woken.missing()),  # noqa: E712
+        )
+        if (entry := self.queries.find_entry(job)) is not None:
+            due = QueueJob.rank.set(rank_of(entry.priority)) if job.woken else QueueJob.not_before.set(outcome.until)
+            transition.tx.update(entry, due, when=unchanged(entry, QueueJob.priority))
+            transition.count(entry.queue_name, running=-1)
+        self._close_records(transition, lease, Status.COMPLETED)
+
+    # --- waking -----------------------------------------------------------------------------------------------------
+
+    def wake(self, job_id: str) -> None:
+        """Start a suspended job; one that runs starts again when it suspends itself. An ended one stays as it is."""
+
+        def wake(job: Job | None) -> None:
+            with self.store.transaction() as tx:
+                self.add_wake(tx, job)
+
+        self.store.retrying(lambda: self.store.find(Job.key(job_id=job_id)), wake, f"wake job {job_id}")
+
+    def add_wake(self, tx: Transaction, job: Job | None) -> None:
+        """Wake a job, as it was just read, with the rest of a transaction, which fails if the job has changed.
+
+        What the job is woken for must be written in the same transaction, so that a crash cannot part them.
+        """
+        if job is None or job.is_final:
+            return
+        entry = self.queries.find_entry(job) if job.status in CLAIMABLE else None
+        if entry is None:
+            tx.update(job, Job.woken.set(True), when=unchanged(job, Job.status, Job.lease_epoch))
+        elif entry.rank is None:
+            tx.check(job, unchanged(job, Job.status, Job.lease_epoch))
+            ready = QueueJob.rank.set(rank_of(entry.priority)), QueueJob.not_before.set(None)
+            tx.update(entry, *ready, when=unchanged(entry, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
+        else:
+            tx.check(entry, unchanged(entry, QueueJob.rank))
 
     def _await_children(self, transition: Transition, lease: Lease, outcome: Outcome, gates: JobGates) -> None:
         job = lease.job

@@ -37,6 +37,8 @@ class WaitKind(StrEnum):
     QUEUE_FULL = "queue_full"
     NO_WORKER = "no_worker"
     BEHIND = "behind"
+    SUSPENDED = "suspended"
+    """Its task suspended itself; an event wakes it."""
     NEXT = "next"
     """Nothing blocks it."""
 
@@ -119,7 +121,7 @@ class Waits:
         entry = self._queries.find_entry(job)
         ahead = None if entry is None or entry.rank is None else self._count_ahead(entry)
         reasons = [WaitReason(WaitKind.DEPENDENCIES, f"Its start waits for {_jobs(count)}.")] if count else []
-        reasons += self._reasons_of_entry(job, entry, ahead)
+        reasons += self._reasons_of_entry(job, entry, ahead, has_open_gates=count > 0)
         if not reasons and job.queue_name is not None:
             reasons.append(WaitReason(WaitKind.NEXT, f"It is next in the queue {job.queue_name}."))
         return Waiting(
@@ -130,13 +132,17 @@ class Waits:
             ahead=ahead,
         )
 
-    def _reasons_of_entry(self, job: Job, entry: QueueJob | None, ahead: int | None) -> list[WaitReason]:
+    def _reasons_of_entry(
+        self, job: Job, entry: QueueJob | None, ahead: int | None, *, has_open_gates: bool
+    ) -> list[WaitReason]:
         queue = None if entry is None else self._store.find(Queue.key(queue_name=entry.queue_name))
         if entry is None or queue is None:
             return [WaitReason(WaitKind.NO_QUEUE, "It is in no queue, so no worker finds it.")]
         name, reasons = queue.queue_name, []
         if entry.not_before is not None:
             reasons.append(self._reason_of_time(job, entry.not_before))
+        elif entry.rank is None and not has_open_gates:
+            reasons.append(WaitReason(WaitKind.SUSPENDED, "It is suspended until an event wakes it."))
         if queue.paused_at is not None:
             reasons.append(WaitReason(WaitKind.QUEUE_PAUSED, f"The queue {name} is paused."))
         if ahead is not None and queue.running_count >= queue.max_concurrent_jobs:

@@ -74,6 +74,8 @@ class Job(JobRecord, table=main, type="JOB"):
     heartbeat: Attr[Count] = default(0)
     requested: Attr[Literal["cancel", "stop"] | None] = default(None)
     instance_id: Attr[str | None] = default(None)
+    woken: Attr[bool | None] = default(None)
+    """True if it was woken during its run: it starts again instead of being suspended."""
     dependents: Attr[Count] = default(0)
     is_gated: Attr[bool] = default(False)
     is_awaiting: Attr[bool] = default(False)

@@ -189,6 +189,8 @@ class WorkerReport:
     """Runs that failed, including those to retry."""
     stopped: int = 0
     cancelled: int = 0
+    suspended: int = 0
+    """Runs that ended because their task waits for something."""
     released: int = 0
     """Runs that the worker released unfinished."""
     lost: int = 0
@@ -199,7 +201,8 @@ class WorkerReport:
     @property
     def runs(self) -> int:
         """How many runs there were."""
-        return self.completed + self.failed + self.stopped + self.cancelled + self.released + self.lost
+        ended = self.completed + self.failed + self.stopped + self.cancelled
+        return ended + self.suspended + self.released + self.lost
 
 
 class Conclusions:

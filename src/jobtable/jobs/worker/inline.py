@@ -6,6 +6,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -48,11 +49,17 @@ class Report:
     """Whether should_stop() has told the task to end."""
     has_stopped: bool = False
     """Whether the task ended itself early, by StopTask."""
+    is_suspended: bool = False
+    """Whether the task suspended itself, by SuspendTask."""
+    until: datetime | None = None
+    """When a suspended task starts again by itself."""
 
     def outcome(self) -> Outcome:
         """Return the outcome of a run without interference."""
         if self.has_stopped:
             return Outcome.stopped(self.message, from_json(self.result))
+        if self.is_suspended:
+            return Outcome.suspended(self.until, self.message)
         if self.kind == "returned":
             return Outcome.completed(from_json(self.result), self.message)
         return Outcome.failed(self.message or "it was terminated", retryable=self.is_retryable)
@@ -95,6 +102,9 @@ def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobCo
     except tasks.StopTask as stopped:
         told = _shortened(stopped.message, _MOST_TRACEBACK_CHARACTERS)
         return replace(_returned(stopped.result, stop), message=told, has_stopped=True)
+    except tasks.SuspendTask as suspended:
+        told = None if suspended.message is None else _shortened(suspended.message, _MOST_MESSAGE_CHARACTERS)
+        return Report("returned", message=told, knew_of_stop=stop.was_seen, is_suspended=True, until=suspended.until)
     except tasks.FailTask as failed:
         told = _shortened(failed.message, _MOST_TRACEBACK_CHARACTERS)
         return Report("raised", message=told, is_retryable=False, knew_of_stop=stop.was_seen)

@@ -20,6 +20,7 @@ from jobtable.jobs.report.log_lines import log_line
 from jobtable.jobs.report.recording import ReportRules, expiry_of
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobLog, JobMetric
 from jobtable.jobs.stored.field_types import LogLevel
+from jobtable.model import Timestamp
 from jobtable.web.api.queues import QueueName
 from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WORK, allow
@@ -58,10 +59,13 @@ class ReportBody(LeaseBody):
 class FinishBody(LeaseBody):
     """The outcome of a run."""
 
-    kind: Literal["completed", "failed", "stopped", "cancelled"]
+    kind: Literal["completed", "failed", "stopped", "cancelled", "suspended"]
     result: Any = None
     message: str | None = Field(None, max_length=100_000)
     retryable: bool = True
+    until: Timestamp | None = Field(
+        None, description="When a suspended job starts again by itself; otherwise only an event wakes it."
+    )
 
 
 class ReleaseBody(LeaseBody):
@@ -198,7 +202,7 @@ def report_progress(job_id: JobId, body: ReportBody, jobs: TheJobs) -> Response:
 @allow(WORK)
 def finish_job(job_id: JobId, body: FinishBody, jobs: TheJobs) -> Job:
     """End a run. A failed job with attempts left waits for its next attempt."""
-    outcome = Outcome(body.kind, body.result, body.message, body.retryable)
+    outcome = Outcome(body.kind, body.result, body.message, body.retryable, body.until)
     return jobs.finish(_recorded(jobs, held_lease(jobs, job_id, body)), outcome)
 
 

@@ -53,7 +53,8 @@ def test_a_suspended_job_holds_no_worker_and_starts_when_woken(jobs: Jobs) -> No
     job = suspend(jobs, lease)
     assert (job.status, job.message, job.attempts, job.instance_id) == (Status.PENDING, "waits for an answer", 0, None)
     waiting = jobs.why_waiting(job)
-    assert waiting is not None and [reason.kind for reason in waiting.reasons][0] is WaitKind.SUSPENDED
+    assert waiting is not None
+    assert WaitKind.SUSPENDED in {reason.kind for reason in waiting.reasons}
     assert claim(jobs) == []
     jobs.wake("a")
     jobs.wake("a")

@@ -144,9 +144,8 @@ class Claims(EngineCore):
             transition.leave_ready(entry)
             if instance is not None:
                 _record(transition, instance, job.job_id, at)
-            claimed = job.model_copy(
-                update={**run, "status": Status.RUNNING, "changed_at": at, "message": None, "woken": None}
-            )
+            begun = {"status": Status.RUNNING, "changed_at": at, "message": None, "woken": None}
+            claimed = job.model_copy(update={**run, **begun})
             leases.append(Lease(claimed, instance_id, instance is not None))
         most = queue.max_concurrent_jobs
         is_open = (Queue.max_concurrent_jobs == most) & Queue.paused_at.missing()

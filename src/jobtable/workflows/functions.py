@@ -1,0 +1,76 @@
+"""Functions: what Lambda functions are on AWS, registered under a name and run by workers as jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+from jobtable.errors import DefinitionError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Function:
+    """A registered handler: `handler(event, context)` as Lambda calls it, or with the event alone."""
+
+    name: str
+    path: str
+    """`module:name`, by which a worker imports it."""
+    handler: Callable[..., Any]
+    timeout_seconds: float = 900.0
+    memory_mb: int = 128
+    """For the comparison of costs; no limit."""
+    is_inline: bool = False
+    """Small and fast: it runs in the process that moves the execution, without a job of its own."""
+
+
+_REGISTERED: dict[str, Function] = {}
+
+
+@overload
+def function(handler: F, /) -> F: ...
+@overload
+def function(
+    *, name: str | None = None, timeout_seconds: float = 900.0, memory_mb: int = 128, inline: bool = False
+) -> Callable[[F], F]: ...
+def function(
+    handler: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    timeout_seconds: float = 900.0,
+    memory_mb: int = 128,
+    inline: bool = False,
+) -> F | Callable[[F], F]:
+    """Register a handler as the function of that name, by default its own, and return it unchanged."""
+
+    def register(marked: F) -> F:
+        registered = Function(
+            name or marked.__name__,
+            f"{marked.__module__}:{marked.__qualname__}",
+            marked,
+            timeout_seconds,
+            memory_mb,
+            inline,
+        )
+        other = _REGISTERED.get(registered.name)
+        if other is not None and other.path != registered.path:
+            raise DefinitionError(
+                f"function {registered.name} is {other.path} and cannot also be {registered.path}; pass another name"
+            )
+        _REGISTERED[registered.name] = registered
+        return marked
+
+    return register if handler is None else register(handler)
+
+
+def find_function(name: str) -> Function | None:
+    """Return a registered function, or None; the module that registers it must have been imported."""
+    return _REGISTERED.get(name)
+
+
+def functions() -> list[Function]:
+    """Return all registered functions, by name."""
+    return [_REGISTERED[name] for name in sorted(_REGISTERED)]

@@ -103,8 +103,8 @@ def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobCo
         told = _shortened(stopped.message, _MOST_TRACEBACK_CHARACTERS)
         return replace(_returned(stopped.result, stop), message=told, has_stopped=True)
     except tasks.SuspendTask as suspended:
-        told = None if suspended.message is None else _shortened(suspended.message, _MOST_MESSAGE_CHARACTERS)
-        return Report("returned", message=told, knew_of_stop=stop.was_seen, is_suspended=True, until=suspended.until)
+        why = None if suspended.message is None else _shortened(suspended.message, _MOST_MESSAGE_CHARACTERS)
+        return Report("returned", message=why, knew_of_stop=stop.was_seen, is_suspended=True, until=suspended.until)
     except tasks.FailTask as failed:
         told = _shortened(failed.message, _MOST_TRACEBACK_CHARACTERS)
         return Report("raised", message=told, is_retryable=False, knew_of_stop=stop.was_seen)

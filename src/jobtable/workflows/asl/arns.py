@@ -1,0 +1,69 @@
+"""The names of things in AWS's form."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+REGION = "us-east-1"
+ACCOUNT = "000000000000"
+_STATES_ARN = re.compile(
+    r"arn:aws[\w-]*:states:(?P<region>[\w-]*):(?P<account>\d*):(?P<kind>\w+):(?P<rest>.+)", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Arns:
+    """Makes the ARNs of one region and account."""
+
+    region: str = REGION
+    account: str = ACCOUNT
+
+    def machine(self, name: str) -> str:
+        """Return the ARN of a state machine."""
+        return self._states(f"stateMachine:{name}")
+
+    def execution(self, machine: str, name: str) -> str:
+        """Return the ARN of a standard execution."""
+        return self._states(f"execution:{machine}:{name}")
+
+    def express(self, machine: str, name: str, run_id: str) -> str:
+        """Return the ARN of an express execution."""
+        return self._states(f"express:{machine}:{name}:{run_id}")
+
+    def activity(self, name: str) -> str:
+        """Return the ARN of an activity."""
+        return self._states(f"activity:{name}")
+
+    def map_run(self, machine: str, label: str, run_id: str) -> str:
+        """Return the ARN of the run of a distributed Map."""
+        return self._states(f"mapRun:{machine}/{label}:{run_id}")
+
+    def function(self, name: str) -> str:
+        """Return the ARN of a function."""
+        return f"arn:aws:lambda:{self.region}:{self.account}:function:{name}"
+
+    def _states(self, resource: str) -> str:
+        return f"arn:aws:states:{self.region}:{self.account}:{resource}"
+
+
+@dataclass(frozen=True)
+class StatesArn:
+    """A taken-apart ARN of Step Functions: its kind, and the parts of the name after it."""
+
+    kind: str
+    parts: tuple[str, ...]
+    arns: Arns
+
+    @property
+    def name(self) -> str:
+        """The name of the machine, the activity, or the machine of an execution."""
+        return self.parts[0]
+
+
+def find_states_arn(text: str) -> StatesArn | None:
+    """Return the parts of an ARN of Step Functions, or None if it is no such ARN."""
+    found = _STATES_ARN.fullmatch(text)
+    if found is None:
+        return None
+    return StatesArn(found["kind"], tuple(found["rest"].split(":")), Arns(found["region"], found["account"]))

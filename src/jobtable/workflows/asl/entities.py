@@ -1,0 +1,168 @@
+"""What an execution of a state machine stores.
+
+An execution is a job: its job moves it, and its items hold its state. Only the worker that holds the job writes the
+execution, its frames and its events; everybody else leaves a signal and wakes the job, in one transaction.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from jobtable.jobs.stored.field_types import Count
+from jobtable.model import Attr, Entity, Json, Key, Name, Stored, Timestamp, default
+from jobtable.workflows.tables import workflows
+
+
+class ExecutionStatus(StrEnum):
+    """The statuses of an execution, as Step Functions names them."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    ABORTED = "ABORTED"
+    PENDING_REDRIVE = "PENDING_REDRIVE"
+
+
+class MachineType(StrEnum):
+    """The types of state machines."""
+
+    STANDARD = "STANDARD"
+    EXPRESS = "EXPRESS"
+
+
+class MachineDefinition(Entity, table=workflows, type="MACHINE_DEFINITION"):
+    """The text of a definition under its digest; executions name the one that they started with."""
+
+    key = Key("DEFINITION#{sha256}", "DEFINITION")
+
+    sha256: str
+    text: str | None = None
+    """None if it is in the object store, because it is too large for an item."""
+    created_at: Timestamp
+
+
+class Execution(Entity, table=workflows, type="EXECUTION"):
+    """One execution of a state machine."""
+
+    key = Key("EXECUTION#{machine}#{name}", "EXECUTION")
+    by_machine = Key("MACHINE#{machine}", "STARTED#{started_at}", index="GSI1")
+    by_status = Key("MACHINE#{machine}#STATUS#{status}", "STARTED#{started_at}", index="GSI2")
+
+    machine: str
+    """The name of the machine; of a distributed Map's children `MACHINE/LABEL`."""
+    name: str
+    job_id: str
+    status: Attr[ExecutionStatus] = default(ExecutionStatus.RUNNING)
+    type: MachineType = MachineType.STANDARD
+    definition_sha256: str
+    processor_path: str | None = None
+    """The path of the Map state whose item processor it runs; None for a whole machine."""
+    qualifier: str | None = None
+    """The version or alias that it was started with."""
+    version: str | None = None
+    region: str
+    account: str
+    input: str
+    output: Attr[str | None] = default(None)
+    error: Attr[str | None] = default(None)
+    cause: Attr[str | None] = default(None)
+    started_at: Attr[Timestamp]
+    stopped_at: Attr[Timestamp | None] = default(None)
+    last_event_id: Attr[Count] = default(0)
+    redrive_count: Attr[Count] = default(0)
+    redriven_at: Attr[Timestamp | None] = default(None)
+    trace_header: str | None = None
+    map_run_id: str | None = None
+    parent: Json = None
+    """For whom it was started: `{machine, name, frame_id, visit, awaits}`."""
+    time_to_live: Annotated[Attr[int | None], Name("TimeToLive")] = default(None)
+
+
+class ExecutionFrame(Entity, table=workflows, type="FRAME"):
+    """A thread of control of an execution that has not ended."""
+
+    key = Key("EXECUTION#{machine}#{name}", "FRAME#{frame_id}")
+
+    machine: str
+    name: str
+    frame_id: Stored[str]
+    memory: Json
+    """The interpreter's; `{"object": key}` if it is too large for an item."""
+    is_ready: bool
+    due_at: Timestamp | None = None
+    visit: Count
+
+
+class ExecutionEvent(Entity, table=workflows, type="EXECUTION_EVENT"):
+    """One event of an execution's history."""
+
+    key = Key("EXECUTION#{machine}#{name}", "EVENT#{event_id:05d}")
+
+    machine: str
+    name: str
+    event_id: Stored[Annotated[int, Field(ge=1, le=99_999)]]
+    previous_id: Count
+    type: str
+    at: Timestamp
+    details: Json = None
+    time_to_live: Annotated[int | None, Name("TimeToLive")] = None
+
+
+class ExecutionCommand(Entity, table=workflows, type="EXECUTION_COMMAND"):
+    """What the last transition asked for and nobody has done yet. Doing it twice is harmless."""
+
+    key = Key("EXECUTION#{machine}#{name}", "COMMAND#{number:06d}")
+
+    machine: str
+    name: str
+    number: Stored[Count]
+    """The id of the last event before it, and its position, so that commands are done in order."""
+    kind: str
+    members: Json
+
+
+class ExecutionSignal(Entity, table=workflows, type="EXECUTION_SIGNAL"):
+    """What a frame waits for has happened; its execution's job was woken in the same transaction."""
+
+    key = Key("EXECUTION#{machine}#{name}", "SIGNAL#{signal_id}")
+
+    machine: str
+    name: str
+    signal_id: Stored[str]
+    """Sorted by time; one that says how a job ended is derived from the job, so that it is left once."""
+    kind: str
+    members: Json
+
+
+class TaskToken(Entity, table=workflows, type="TASK_TOKEN"):
+    """Where the answer with a task token goes. Only the token's digest is stored."""
+
+    key = Key("TOKEN#{sha256}", "TOKEN")
+
+    sha256: str
+    machine: str
+    name: str
+    frame_id: str
+    visit: Count
+    answered_at: Attr[Timestamp | None] = default(None)
+    time_to_live: Annotated[Attr[int | None], Name("TimeToLive")] = default(None)
+
+
+class ActivityTask(Entity, table=workflows, type="ACTIVITY_TASK"):
+    """A task that waits for a poller of its activity. Polling takes it."""
+
+    key = Key("ACTIVITY#{activity}", "TASK#{scheduled_at}#{machine}#{name}#{frame_id}#{visit:06d}")
+
+    activity: str
+    scheduled_at: Timestamp
+    machine: str
+    name: str
+    frame_id: str
+    visit: Count
+    token: str
+    """Readable until it is polled: whoever may poll the activity may have it."""
+    input: str

@@ -1,0 +1,97 @@
+"""The verbs of executions: what people, pages and the Step Functions API do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from jobtable.store.queries import Query
+from jobtable.workflows.asl.arns import Arns
+from jobtable.workflows.asl.entities import ActivityTask, Execution, ExecutionEvent, ExecutionStatus, MachineType
+
+
+@dataclass(frozen=True)
+class RunnableMachine:
+    """What an execution runs: a machine as it is now, or one of its versions."""
+
+    name: str
+    definition: str
+    type: MachineType = MachineType.STANDARD
+    qualifier: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class SyncResult:
+    """How an express execution that was awaited has ended."""
+
+    execution: Execution
+    billed_ms: int
+    billed_mb: int = 64
+
+
+class ExecutionVerbs(Protocol):
+    """Executions of state machines. Names are unique in a machine; (machine, name) is an execution's id.
+
+    Errors: NotFoundError for an unknown execution, AlreadyExistsError for a taken name, ConflictError for a state that
+    does not allow the act, ValueRefusedError for a value that cannot be used, TokenRefusedError for an unknown task
+    token, TaskClosedError for one that was answered or whose execution no longer waits.
+    """
+
+    def start(
+        self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns, trace: str | None = None
+    ) -> Execution:
+        """Start an execution. A second start of a running one with the same name and input returns it.
+
+        A standard one is durable before this returns. An express one runs at most five minutes and keeps no history.
+        """
+        ...
+
+    def run_express(self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns) -> SyncResult:
+        """Run an express machine in this process and return how it ended."""
+        ...
+
+    def get(self, machine: str, name: str) -> Execution:
+        """Return an execution."""
+        ...
+
+    def list(self, machine: str, *, status: ExecutionStatus | None = None) -> Query[Execution]:
+        """The executions of a machine, the newest first."""
+        ...
+
+    def history(self, machine: str, name: str, *, newest_first: bool = False) -> Query[ExecutionEvent]:
+        """The events of an execution."""
+        ...
+
+    def stop(self, machine: str, name: str, *, error: str | None = None, cause: str | None = None) -> Execution:
+        """Abort an execution; its tasks are cancelled."""
+        ...
+
+    def redrive(self, machine: str, name: str) -> Execution:
+        """Continue an execution that failed, timed out or was aborted, from the states that failed."""
+        ...
+
+    def delete(self, machine: str, name: str) -> int:
+        """Delete an ended execution with all its items, objects and jobs; return the number of items."""
+        ...
+
+    def succeed(self, token: str, output: str) -> None:
+        """Answer a task token with JSON text. A token is answered once."""
+        ...
+
+    def fail(self, token: str, error: str, cause: str) -> None:
+        """Answer a task token with a failure."""
+        ...
+
+    def beat(self, token: str) -> None:
+        """Report that the worker with a task token lives."""
+        ...
+
+    def poll(self, activity: str, worker: str, *, wait_seconds: float = 60.0) -> ActivityTask | None:
+        """Take the oldest task of an activity; None if there is none within that time. No two pollers get the same."""
+        ...
+
+    def children(self, machine: str, map_run_id: str) -> Iterator[Execution]:
+        """The child executions of a run of a distributed Map."""
+        ...

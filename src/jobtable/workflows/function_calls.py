@@ -1,0 +1,73 @@
+"""Calls of functions as Lambda makes them: with an event and a context, answered with JSON or an error."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import traceback
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobtable.workflows.functions import Function
+
+_MOST_TRACE_LINES = 30
+
+
+@dataclass(frozen=True)
+class FunctionContext:
+    """The second argument of a handler, with the members that Lambda's context has."""
+
+    function_name: str
+    memory_limit_in_mb: str
+    invoked_function_arn: str
+    remaining_ms: Callable[[], int]
+    function_version: str = "$LATEST"
+    aws_request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    log_group_name: str = ""
+    log_stream_name: str = ""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return how long the function may still run."""
+        return self.remaining_ms()
+
+
+@dataclass(frozen=True)
+class FunctionError(Exception):
+    """A handler raised: the name of the error's class, and Lambda's JSON about it."""
+
+    error: str
+    cause: str
+
+
+def call(function: Function, event: Any, context: FunctionContext) -> Any:
+    """Return what a handler makes of an event, as JSON has it; FunctionError if it raises."""
+    try:
+        result = function.handler(event, context) if _takes_context(function.handler) else function.handler(event)
+        return json.loads(json.dumps(result))
+    except Exception as error:  # whatever a user's handler raises is its answer
+        trace = traceback.format_tb(error.__traceback__)[1:][-_MOST_TRACE_LINES:]
+        about = {
+            "errorMessage": str(error),
+            "errorType": type(error).__name__,
+            "requestId": context.aws_request_id,
+            "stackTrace": trace,
+        }
+        raise FunctionError(type(error).__name__, json.dumps(about)) from error
+
+
+def describe_crash(message: str) -> FunctionError:
+    """Return the error of a function whose process ended without an answer."""
+    return FunctionError("Lambda.Unknown", json.dumps({"errorMessage": message, "errorType": "Lambda.Unknown"}))
+
+
+def _takes_context(handler: Callable[..., Any]) -> bool:
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    try:
+        parameters = list(inspect.signature(handler).parameters.values())
+    except (TypeError, ValueError):  # a builtin without a signature
+        return True
+    if any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters):
+        return True
+    return sum(each.kind in positional for each in parameters) >= 2

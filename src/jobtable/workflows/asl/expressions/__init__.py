@@ -1,7 +1,7 @@
 """The expressions of the States Language: JSONPath, intrinsic functions, JSONata, and templates of them.
 
 - `read_path(path: str, scope: Scope) -> Any`: a JSONPath, `$$.` path or `$variable`; StateFault("States.Runtime").
-- `fill(template: Any, scope: Scope, language: Language) -> Any`: a payload template, `Arguments`, `Output` or one string;
+- `fill(template: Any, scope: Scope, language: Language) -> Any`: a template, `Arguments`, `Output` or one string;
   StateFault("States.Runtime" | "States.ParameterPathFailure" | "States.IntrinsicFailure" |
   "States.QueryEvaluationError"). `Assign` is filled with it, too.
 - `place(path: str, raw_input: Any, value: Any) -> Any`: ResultPath; StateFault("States.ResultPathMatchFailure").

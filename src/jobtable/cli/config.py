@@ -13,15 +13,11 @@ from jobtable.settings import without_secret
 app = group_of_one()
 
 
-@app.command()
+@app.command(example="JOBTABLE_SLOTS=4 jobtable config show")
 def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
     """Show every setting with its value and source.
 
     Options override environment variables, which override jobtable.toml, which overrides the defaults.
-
-    \b
-    Example:
-        JOBTABLE_SLOTS=4 jobtable config show
     """
     found = resolved(store=store, objects=objects)
     values = found.settings.model_dump()

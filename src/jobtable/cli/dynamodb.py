@@ -30,7 +30,12 @@ class Durability(StrEnum):
     normal = "normal"
 
 
-@app.command()
+@app.command(
+    example=(
+        "jobtable dynamodb serve --data ./tables --port 8000\n"
+        "aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000"
+    )
+)
 def serve(
     data: Annotated[
         Path | None,
@@ -54,11 +59,6 @@ def serve(
     ] = Durability.full,
 ) -> None:
     """Serve DynamoDB's HTTP API from the embedded engine until Ctrl-C or SIGTERM.
-
-    \b
-    Example:
-        jobtable dynamodb serve --data ./tables --port 8000
-        aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
 
     Any credentials and any region are accepted, unless --access-key and --secret-key are given.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from inspect import cleandoc
+from textwrap import indent
 from typing import Annotated, Any
 
 import typer
@@ -49,16 +51,29 @@ class Commands(typer.Typer):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "rich_markup_mode": None, "context_settings": SETTINGS, **options})
 
-    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
-        return super().command(name, **{"cls": Command, "context_settings": SETTINGS, **options})
+    def command(self, name: str | None = None, *, example: str = "", **options: Any) -> Callable[[Any], Any]:
+        """Register a command, whose help ends with the example: one command line or several."""
+        options = {"cls": Command, "context_settings": SETTINGS, **options}
+        register = super().command
+        return lambda function: register(name, help=_help_with(example, function), **options)(function)
+
+    def take_over(self, other: Commands) -> None:
+        """Add the commands of another group to this one."""
+        self.registered_commands += other.registered_commands
 
 
-def new_group() -> typer.Typer:
+def _help_with(example: str, function: Any) -> str:
+    described = cleandoc(function.__doc__ or "")
+    # After \b, lines are not wrapped.
+    return f"{described}\n\n\b\nExample:\n{indent(example, '    ')}" if example else described
+
+
+def new_group() -> Commands:
     """Return a new group, to be filled with commands."""
     return Commands(no_args_is_help=True)
 
 
-def group_of_one() -> typer.Typer:
+def group_of_one() -> Commands:
     """Return a new group that stays a group with its only command."""
     group = new_group()
     group.callback()(lambda: None)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from jobtable.cli.framework import MOST_LINES
+from jobtable.cli.framework import MOST_LINES, new_group
 from jobtable.cli.job_records import JobId
 from jobtable.cli.options import AsJson, ObjectsUrl, Since, StoreUrl, open_services
 from jobtable.cli.output import colour_of, print_json_line, print_lines, say
@@ -20,7 +20,10 @@ from jobtable.jobs.stored.entities import JobLog
 from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.model.fields import format_timestamp
 
+app = new_group()
 
+
+@app.command(example="jobtable jobs logs 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --follow --level warning")
 def logs(
     job_id: JobId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the job ends")] = False,
@@ -44,12 +47,7 @@ def logs(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the log of a job, oldest line first. With --json, each line is one JSON object.
-
-    \b
-    Example:
-        jobtable jobs logs 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --follow --level warning
-    """
+    """Print the log of a job, oldest line first. With --json, each line is one JSON object."""
     lines_only = follow or level is not None or tail is not None or since is not None
     if (full or search is not None) and lines_only:
         raise typer.BadParameter("--full and --search cannot be combined with --follow, --level, --tail or --since")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from rich.tree import Tree
 
 from jobtable.app import Services
 from jobtable.cli.completion import complete_job
+from jobtable.cli.framework import new_group
 from jobtable.cli.options import AsJson, Limit, Since, on_services
 from jobtable.cli.output import (
     colour_of,
@@ -39,6 +39,7 @@ from jobtable.jobs.stored.entities import (
 )
 from jobtable.jobs.verbs import JobVerbs
 
+app = new_group()
 JobId = Annotated[str, typer.Argument(metavar="ID", help="Id of the job", autocompletion=complete_job)]
 
 _SHOWN_STATUSES = 20
@@ -47,14 +48,10 @@ _DEEPEST_JSON = 100
 """Each level of jobs is two of JSON, and many readers of JSON accept at most some hundred."""
 
 
+@app.command(example="jobtable jobs show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def show(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
-    """Show a job: its definition, progress, history, dependencies, resources and artifacts.
-
-    \b
-    Example:
-        jobtable jobs show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """Show a job: its definition, progress, history, dependencies, resources and artifacts."""
     jobs = services.jobs
     job = jobs.queries.get_job(job_id)
     statuses = jobs.queries.list_statuses(job_id, newest_first=True).page(size=_SHOWN_STATUSES).items[::-1]
@@ -137,6 +134,7 @@ def _resource_row(resource: JobResource) -> dict[str, Any]:
     }
 
 
+@app.command(example="jobtable jobs metrics 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --name val_loss --since 1h")
 @on_services
 def metrics(
     services: Services,
@@ -146,12 +144,7 @@ def metrics(
     limit: Limit = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """List the metrics of a job by name and time, including those that its children roll up.
-
-    \b
-    Example:
-        jobtable jobs metrics 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --name val_loss --since 1h
-    """
+    """List the metrics of a job by name and time, including those that its children roll up."""
     queries = services.jobs.queries
     queries.get_job(job_id)
     if name is None:
@@ -173,14 +166,10 @@ def _metric_row(metric: JobMetric) -> dict[str, Any]:
     }
 
 
+@app.command(example="jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def checkpoints(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
-    """List the checkpoints of a job, newest first.
-
-    \b
-    Example:
-        jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """List the checkpoints of a job, newest first."""
     queries = services.jobs.queries
     queries.get_job(job_id)
     found = queries.list_checkpoints(job_id, newest_first=True)
@@ -199,14 +188,10 @@ def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:
     }
 
 
+@app.command(example="jobtable jobs artifacts 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def artifacts(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
-    """List the artifacts of a job.
-
-    \b
-    Example:
-        jobtable jobs artifacts 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """List the artifacts of a job."""
     services.jobs.queries.get_job(job_id)
     found = services.store.query(JobArtifact.key(job_id=job_id))
     print_list(found, _artifact_row, as_json=as_json, empty="The job has no artifacts.", limit=limit)
@@ -222,14 +207,10 @@ def _artifact_row(artifact: JobArtifact) -> dict[str, Any]:
     }
 
 
+@app.command(example="jobtable jobs tree 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def tree(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
-    """Show a job and its descendants.
-
-    \b
-    Example:
-        jobtable jobs tree 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """Show a job and its descendants."""
     job = services.jobs.queries.get_job(job_id)
     if as_json:
         print_json(_with_children(services.jobs, job))
@@ -277,14 +258,10 @@ def _label(job: Job, group: GroupProgress | None) -> Text:
     )
 
 
+@app.command(example="jobtable jobs dependencies 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def dependencies(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
-    """Show the dependencies and the dependents of a job.
-
-    \b
-    Example:
-        jobtable jobs dependencies 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """Show the dependencies and the dependents of a job."""
     queries = services.jobs.queries
     queries.get_job(job_id)
     waits_for = list(queries.list_dependencies(job_id))
@@ -317,13 +294,3 @@ def _awaited_row(edge: JobDependency, waiting: Waiting | None) -> dict[str, Any]
     """Add the current status of a dependency that the job still waits for."""
     known = {} if waiting is None else {each.job_id: each.status for each in waiting.dependencies}
     return {**_dependency_row(edge), "now": known.get(edge.dependency_job_id)}
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "show": show,
-    "metrics": metrics,
-    "checkpoints": checkpoints,
-    "artifacts": artifacts,
-    "tree": tree,
-    "dependencies": dependencies,
-}

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter
 
-from jobtable.cli.framework import COMMON
+from jobtable.cli.framework import COMMON, new_group
 from jobtable.cli.job_waiting import Timeout, wait_until_done
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services, resolved
 from jobtable.cli.output import print_json, print_text, say
@@ -22,11 +22,13 @@ from jobtable.jobs.submit.definition_files import read_definition
 from jobtable.jobs.submit.resubmission import copy_of
 from jobtable.jobs.tasks import is_path
 
+app = new_group()
 Definition = dict[str, Any]
 _ADAPTER = TypeAdapter(NewJob)
 _NAMES = {field.name for field in fields(NewJob)}
 
 
+@app.command(example="jobtable jobs submit --task training:train --queue gpu --param learning_rate=0.01 --wait")
 def submit(
     task: Annotated[
         str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="Function to run, marked with @task")
@@ -81,12 +83,7 @@ def submit(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Submit a job and print its id.
-
-    \b
-    Example:
-        jobtable jobs submit --task training:train --queue gpu --param learning_rate=0.01 --wait
-    """
+    """Submit a job and print its id."""
     given: Definition = {
         "task": task,
         "queue": queue,

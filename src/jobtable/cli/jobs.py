@@ -36,10 +36,8 @@ from jobtable.jobs.verbs import ActedOn, JobVerbs
 T = TypeVar("T")
 
 app = new_group()
-app.command("submit")(job_submission.submit)
-for name, command in job_records.COMMANDS.items():
-    app.command(name)(command)
-app.command("logs")(job_logs.logs)
+for part in (job_submission, job_records, job_logs):
+    app.take_over(part.app)
 
 JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of jobs", autocompletion=complete_job)]
 Message = Annotated[str | None, typer.Option("--message", metavar="TEXT", help="Reason, kept in the job's history")]
@@ -47,7 +45,12 @@ Alone = Annotated[bool, typer.Option("--alone", help="Leave the descendants of t
 _NO_JOBS = "There are no jobs yet; submit one with `jobtable jobs submit --task MODULE:FUNCTION`."
 
 
-@app.command("list")
+@app.command(
+    "list",
+    example=(
+        "jobtable jobs list --status failed --queue gpu\njobtable jobs list --task training:train --text rate=0.01"
+    ),
+)
 @on_services
 def list_jobs(
     services: Services,
@@ -77,13 +80,7 @@ def list_jobs(
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, newest first.
-
-    \b
-    Example:
-        jobtable jobs list --status failed --queue gpu
-        jobtable jobs list --task training:train --text rate=0.01
-    """
+    """List jobs, newest first."""
     wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text, parent=parent)
     empty = _NO_JOBS if wanted == JobFilter() else "No jobs match."
     with first_of(_selected(services.jobs, wanted, limit + 1), limit) as found:
@@ -126,19 +123,14 @@ def _in_queue(jobs: JobVerbs, queue: str) -> Iterator[Job]:
         yield from (job for job in found if job is not None)
 
 
-@app.command()
+@app.command(example="jobtable jobs wait 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --timeout 600")
 @on_services
 def wait(services: Services, ids: JobIds, timeout: Timeout = None, as_json: AsJson = False) -> None:
-    """Wait until jobs end; exit with 5 unless all are COMPLETED.
-
-    \b
-    Example:
-        jobtable jobs wait 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --timeout 600
-    """
+    """Wait until jobs end; exit with 5 unless all are COMPLETED."""
     wait_until_done(services.jobs, ids, timeout, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def cancel(
     services: Services,
@@ -151,16 +143,12 @@ def cancel(
     """Cancel jobs and their descendants.
 
     A job that waits is CANCELLED at once; the worker of a running job ends it.
-
-    \b
-    Example:
-        jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     by = resolved(user=user).settings.user
     _print_changed(services.jobs.many.cancel(ids, by=by, message=message, tree=not alone), as_json)
 
 
-@app.command()
+@app.command(example='jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"')
 @on_services
 def stop(
     services: Services,
@@ -170,17 +158,12 @@ def stop(
     alone: Alone = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop jobs and their descendants early: a running task is asked to end, and its results are kept.
-
-    \b
-    Example:
-        jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"
-    """
+    """Stop jobs and their descendants early: a running task is asked to end, and its results are kept."""
     by = resolved(user=user).settings.user
     _print_changed(services.jobs.many.stop(ids, by=by, message=message, tree=not alone), as_json)
 
 
-@app.command()
+@app.command(example="jobtable jobs retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def retry(
     services: Services,
@@ -191,17 +174,12 @@ def retry(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Restart jobs that failed or were cancelled or stopped, with all their attempts.
-
-    \b
-    Example:
-        jobtable jobs retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """Restart jobs that failed or were cancelled or stopped, with all their attempts."""
     by = resolved(user=user).settings.user
     _print_changed(services.jobs.many.retry(ids, by=by, tree=tree), as_json)
 
 
-@app.command()
+@app.command(example="jobtable jobs prioritise 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --priority 900")
 @on_services
 def prioritise(
     services: Services,
@@ -209,16 +187,11 @@ def prioritise(
     priority: Annotated[int, typer.Option("--priority", min=0, max=999, help="New priority; higher starts first")],
     as_json: AsJson = False,
 ) -> None:
-    """Change the priority of jobs, and so their position in the queue.
-
-    \b
-    Example:
-        jobtable jobs prioritise 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --priority 900
-    """
+    """Change the priority of jobs, and so their position in the queue."""
     _print_changed(act_on_each(ids, lambda job_id: services.jobs.prioritise(job_id, priority)), as_json)
 
 
-@app.command()
+@app.command(example="jobtable jobs delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes")
 @on_services
 def delete(
     services: Services,
@@ -227,12 +200,7 @@ def delete(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete jobs that have ended, with everything stored for them.
-
-    \b
-    Example:
-        jobtable jobs delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
-    """
+    """Delete jobs that have ended, with everything stored for them."""
     jobs = "1 job" if len(ids) == 1 else f"{len(ids)} jobs"
     confirm(f"Delete {jobs} with all logs, metrics, checkpoints and artifacts?", yes=yes)
     done, code = _reported(services.jobs.many.delete(ids, tree=tree))

@@ -32,38 +32,33 @@ app = new_group()
 Prefix = Annotated[str, typer.Option("--prefix", metavar="KEY", help="Only objects under this key, as in jobs/ID")]
 
 
-@app.command("list")
+@app.command("list", example="jobtable objects list --prefix jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def list_objects(services: Services, prefix: Prefix = "", limit: Limit = 100, as_json: AsJson = False) -> None:
-    """List objects, in no particular order.
-
-    \b
-    Example:
-        jobtable objects list --prefix jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """List objects, in no particular order."""
     found = services.objects.list(prefix.strip("/"))
     print_list(found, _row, as_json=as_json, empty="No objects match.", limit=limit)
 
 
-@app.command("get")
+@app.command(
+    "get",
+    example=(
+        "jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11\n"
+        "jobtable objects get jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11/checkpoints/step-9-77e4a10dccfa weights.pt"
+    ),
+)
 @on_services
 def get_object(
     services: Services,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the object, as `jobs artifacts` shows it")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; an existing one is replaced at the end")],
 ) -> None:
-    """Download an object, such as a checkpoint or an artifact.
-
-    \b
-    Example:
-        jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-        jobtable objects get jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11/checkpoints/step-9-77e4a10dccfa weights.pt
-    """
+    """Download an object, such as a checkpoint or an artifact."""
     with whole_file(file_to_write(file)) as made, services.objects.open(key) as stream:
         shutil.copyfileobj(stream, made)
 
 
-@app.command("sweep")
+@app.command("sweep", example="jobtable objects sweep --dry-run --grace 7d")
 def sweep_objects(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Delete nothing; show what would be deleted")] = False,
     grace: Annotated[
@@ -80,12 +75,7 @@ def sweep_objects(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete orphans: objects that no record names, left by a crash.
-
-    \b
-    Example:
-        jobtable objects sweep --dry-run --grace 7d
-    """
+    """Delete orphans: objects that no record names, left by a crash."""
     settings = chosen_settings(store, objects)
     with services_of(settings, is_dry_run=dry_run) as services:
         if not dry_run:

@@ -194,21 +194,30 @@ def open_services(store: str | None, objects: str | None = None, *, creates: boo
     return services_of(chosen_settings(store, objects, creates=creates))
 
 
-def on_services(command: Callable[..., None] | None = None, *, creates: bool = False) -> Callable[..., Any]:
-    """Give a command the options `--store` and `--objects`, and open what they name as its first argument."""
+def on_services(
+    command: Callable[..., None] | None = None, *, creates: bool = False, **setting_options: Any
+) -> Callable[..., Any]:
+    """Give a command the options `--store` and `--objects`, and open what they name as its first argument.
+
+    The second is the settings in force, if it is named so. `setting_options` are more options, each of which overrides
+    the setting of its name: `user=User`.
+    """
     if command is None:
-        return lambda decorated: on_services(decorated, creates=creates)
+        return lambda decorated: on_services(decorated, creates=creates, **setting_options)
+    chosen_by = {**setting_options, "store": StoreUrl, "objects": ObjectsUrl}
 
     @wraps(command)
-    def run(*, store: str | None, objects: str | None, **arguments: Any) -> None:
-        with open_services(store, objects, creates=creates) as services:
-            command(services, **arguments)
+    def run(**arguments: Any) -> None:
+        chosen = {name: arguments.pop(name) for name in chosen_by}
+        settings = chosen_settings(creates=creates, **chosen)
+        with services_of(settings) as services:
+            command(services, **arguments, **({"settings": settings} if takes_settings else {}))
 
     signature = inspect.signature(command, eval_str=True)
-    places = {"store": StoreUrl, "objects": ObjectsUrl}
-    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=url) for name, url in places.items()]
+    takes_settings = "settings" in signature.parameters
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=how) for name, how in chosen_by.items()]
     own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in list(signature.parameters.values())[1:]]
     last = [each for each in own if each.name == "as_json"]
-    shown = [*(each for each in own if each not in last), *added, *last]
+    shown = [*(each for each in own if each.name not in ("as_json", "settings")), *added, *last]
     vars(run)["__signature__"] = signature.replace(parameters=shown)
     return run

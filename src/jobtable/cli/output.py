@@ -123,6 +123,14 @@ def _json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(to_json(value), indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
+def print_either(value: Any, show: Callable[[], None], *, as_json: bool) -> None:
+    """Print a value as JSON, or let `show` print it for people."""
+    if as_json:
+        print_json(value)
+    else:
+        show()
+
+
 def print_list(
     items: Iterable[T], row: Callable[[T], Row], *, as_json: bool, empty: str, limit: int | None = None
 ) -> None:

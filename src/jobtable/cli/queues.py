@@ -25,20 +25,15 @@ Priority = Annotated[
 Description = Annotated[str | None, typer.Option("--description", metavar="TEXT", help="Purpose of the queue")]
 
 
-@app.command("list")
+@app.command("list", example="jobtable queues list")
 @on_services
 def list_queues(services: Services, limit: Limit = 100, as_json: AsJson = False) -> None:
-    """List queues with their numbers of waiting and running jobs.
-
-    \b
-    Example:
-        jobtable queues list
-    """
+    """List queues with their numbers of waiting and running jobs."""
     empty = "There are no queues yet; the first job submitted to a queue creates it."
     print_list(services.jobs.queries.list_queues(), _row, as_json=as_json, empty=empty, limit=limit)
 
 
-@app.command()
+@app.command(example="jobtable queues show gpu")
 @on_services
 def show(
     services: Services,
@@ -48,12 +43,7 @@ def show(
     ] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show a queue and its next jobs.
-
-    \b
-    Example:
-        jobtable queues show gpu
-    """
+    """Show a queue and its next jobs."""
     queue = services.jobs.queries.get_queue(name)
     with first_of(services.jobs.queries.list_ready(name), limit) as upcoming:
         if as_json:
@@ -63,7 +53,7 @@ def show(
         print_part("Next jobs", [_entry_row(entry) for entry in upcoming])
 
 
-@app.command()
+@app.command(example="jobtable queues create gpu --max-concurrent-jobs 4 --priority 800")
 @on_services(creates=True)
 def create(
     services: Services,
@@ -73,18 +63,13 @@ def create(
     description: Description = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a queue; exit with 4 if it already exists.
-
-    \b
-    Example:
-        jobtable queues create gpu --max-concurrent-jobs 4 --priority 800
-    """
+    """Create a queue; exit with 4 if it already exists."""
     given = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     _print(services.jobs.create_queue(name, **options), as_json)
 
 
-@app.command()
+@app.command(example="jobtable queues change gpu --max-concurrent-jobs 8")
 @on_services
 def change(
     services: Services,
@@ -94,52 +79,33 @@ def change(
     description: Description = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the settings of a queue; those not given keep their values.
-
-    \b
-    Example:
-        jobtable queues change gpu --max-concurrent-jobs 8
-    """
+    """Change the settings of a queue; those not given keep their values."""
     changed = services.jobs.change_queue(
         name, max_concurrent_jobs=max_concurrent_jobs, priority=priority, description=description
     )
     _print(changed, as_json)
 
 
-@app.command()
+@app.command(example="jobtable queues pause gpu")
 @on_services
 def pause(services: Services, name: Name, as_json: AsJson = False) -> None:
-    """Pause a queue: no more of its jobs start, running ones continue.
-
-    \b
-    Example:
-        jobtable queues pause gpu
-    """
+    """Pause a queue: no more of its jobs start, running ones continue."""
     _print(services.jobs.pause_queue(name), as_json)
 
 
-@app.command()
+@app.command(example="jobtable queues resume gpu")
 @on_services
 def resume(services: Services, name: Name, as_json: AsJson = False) -> None:
-    """Resume a paused queue.
-
-    \b
-    Example:
-        jobtable queues resume gpu
-    """
+    """Resume a paused queue."""
     _print(services.jobs.resume_queue(name), as_json)
 
 
-@app.command()
+@app.command(example="jobtable queues delete gpu --yes")
 @on_services
 def delete(services: Services, name: Name, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete a queue; exit with 4 if a job waits or runs in it.
 
     A later job that names the queue creates it again, with default settings.
-
-    \b
-    Example:
-        jobtable queues delete gpu --yes
     """
     confirm(f"Delete the queue {name} and its settings?", yes=yes)
     services.jobs.delete_queue(name)

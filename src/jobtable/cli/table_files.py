@@ -16,7 +16,7 @@ from jobtable.store.exports import Export, Mode, check_export, export_table, imp
 export_app, import_app = Commands(), Commands()
 
 
-@export_app.command()
+@export_app.command(example="jobtable export jobtable jobs.jsonl --store dynamodb://eu-central-1")
 def export(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table, as `tables list` shows it")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; an existing one is replaced at the end")],
@@ -28,10 +28,6 @@ def export(
 
     The file has one item per line, in DynamoDB's JSON, and ends with a digest: `jobtable import` rejects a file that
     was cut or altered. It does not contain objects.
-
-    \b
-    Example:
-        jobtable export jobtable jobs.jsonl --store dynamodb://eu-central-1
     """
     target = file_to_write(file)
     with open_store(store) as opened, bar("Writing items") as shown:
@@ -40,7 +36,7 @@ def export(
     _print(made, as_json)
 
 
-@import_app.command("import")
+@import_app.command("import", example="jobtable import jobs.jsonl --store file:copy.db")
 def import_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `jobtable export` wrote")],
     existing: Annotated[
@@ -60,10 +56,6 @@ def import_file(
 
     The whole file is checked before the first write, and a missing table is created. To finish an interrupted import,
     run it again with `--existing merge`.
-
-    \b
-    Example:
-        jobtable import jobs.jsonl --store file:copy.db
     """
     found = check_export(file)
     table = chosen_table(found.table, module)

@@ -97,7 +97,7 @@ def _chosen(names: list[str] | None, modules: list[str] | None, without: list[st
     return list(chosen.values())
 
 
-@app.command()
+@app.command(example="jobtable tables create --store file:jobs.db --system evals --delete-existing --yes")
 def create(
     store: StoreUrl = None,
     system: Systems = None,
@@ -109,12 +109,7 @@ def create(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create missing tables.
-
-    \b
-    Example:
-        jobtable tables create --store file:jobs.db --system evals --delete-existing --yes
-    """
+    """Create missing tables."""
     done: list[dict[str, Any]] = []
     with open_store(store, creates=True) as opened:
         chosen, there = _chosen(system, module, without_index), _deployed(opened)
@@ -138,7 +133,11 @@ def _delete(store: Store, doomed: list[Table], *, yes: bool) -> None:
         store.tables.delete(*doomed)
 
 
-@app.command()
+@app.command(
+    example=(
+        "jobtable tables update --store file:jobs.db\njobtable tables update --store file:jobs.db --module evals.model"
+    )
+)
 def update(
     store: StoreUrl = None,
     system: Systems = None,
@@ -149,11 +148,6 @@ def update(
     """Add declared but missing indexes, streams, time to live and recovery to existing tables.
 
     A new index also holds older items. Nothing is removed: `diff` shows what still differs.
-
-    \b
-    Example:
-        jobtable tables update --store file:jobs.db
-        jobtable tables update --store file:jobs.db --module evals.model
     """
     with open_store(store) as opened:
         deployed = _deployed(opened)
@@ -166,16 +160,11 @@ def update(
     print_list(added, lambda row: row, as_json=as_json, empty="Every table is complete.")
 
 
-@app.command("list")
+@app.command("list", example="jobtable tables list --store file:jobs.db")
 def list_tables(
     store: StoreUrl = None, system: Systems = None, module: Modules = None, as_json: AsJson = False
 ) -> None:
-    """List declared tables, and whether they are deployed.
-
-    \b
-    Example:
-        jobtable tables list --store file:jobs.db
-    """
+    """List declared tables, and whether they are deployed."""
     with open_store(store) as opened:
         deployed = _deployed(opened)
         rows = [
@@ -185,7 +174,7 @@ def list_tables(
     print_list(rows, lambda row: row, as_json=as_json, empty="No tables match.")
 
 
-@app.command()
+@app.command(example="jobtable tables diff --store dynamodb://eu-central-1?prefix=prod-")
 def diff(
     store: StoreUrl = None,
     system: Systems = None,
@@ -193,12 +182,7 @@ def diff(
     without_index: WithoutIndex = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the declared tables with the deployed ones; exit with 1 if they differ.
-
-    \b
-    Example:
-        jobtable tables diff --store dynamodb://eu-central-1?prefix=prod-
-    """
+    """Compare the declared tables with the deployed ones; exit with 1 if they differ."""
     with open_store(store) as opened:
         found = [
             {"table": opened.table_name(table), "difference": difference}
@@ -210,7 +194,12 @@ def diff(
         raise typer.Exit(ExitCode.FAILED)
 
 
-@app.command()
+@app.command(
+    example=(
+        "jobtable tables template --prefix prod- > template.yaml\n"
+        "jobtable tables template --prefix prod- --system jobs --module evals.model > template.yaml"
+    )
+)
 def template(
     prefix: Annotated[
         str,
@@ -221,13 +210,7 @@ def template(
     without_index: WithoutIndex = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of YAML", rich_help_panel=COMMON)] = False,
 ) -> None:
-    """Print a CloudFormation template: the tables, a bucket for objects, and policies for readers, writers and workers.
-
-    \b
-    Example:
-        jobtable tables template --prefix prod- > template.yaml
-        jobtable tables template --prefix prod- --system jobs --module evals.model > template.yaml
-    """
+    """Print a CloudFormation template: tables, a bucket for objects, and policies for readers, writers and workers."""
     # Readers and workers must neither create tokens nor read the answers to the requests of others.
     of_servers = (AccessToken, AnsweredRequest)
     made = cloudformation_template(_chosen(system, module, without_index), prefix=prefix, of_servers=of_servers)
@@ -244,14 +227,9 @@ class _PlainDumper(yaml.SafeDumper):
         return True
 
 
-@app.command()
+@app.command(example="jobtable tables reference --json")
 def reference(as_json: AsJson = False) -> None:
-    """Print every kind of item with its keys and attributes, as Markdown or JSON.
-
-    \b
-    Example:
-        jobtable tables reference --json
-    """
+    """Print every kind of item with its keys and attributes, as Markdown or JSON."""
     if as_json:
         print_json(entity_references())
     else:

@@ -16,7 +16,7 @@ from jobtable.cli.output import print_json, print_table, say, to_json
 app = new_group()
 
 
-@app.command()
+@app.command(example="jobtable tokens create --role read --expires 30d --name dashboards")
 def create(
     role: Annotated[
         Role,
@@ -33,12 +33,7 @@ def create(
     user: User = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a token and print it, this once: only its digest is stored.
-
-    \b
-    Example:
-        jobtable tokens create --role read --expires 30d --name dashboards
-    """
+    """Create a token and print it, this once: only its digest is stored."""
     with open_services(store, creates=True) as services:
         by = resolved(user=user).settings.user
         new = services.tokens.create(role, name=name, expires_in=expires, created_by=by)
@@ -49,14 +44,9 @@ def create(
     say("The token is shown only this once.")
 
 
-@app.command("list")
+@app.command("list", example="jobtable tokens list")
 def list_tokens(store: StoreUrl = None, as_json: AsJson = False) -> None:
-    """List the tokens, without their secrets.
-
-    \b
-    Example:
-        jobtable tokens list
-    """
+    """List the tokens, without their secrets."""
     with open_services(store) as services:
         found = sorted(services.tokens.list(), key=lambda token: token.created_at)
         rows = [_row(token, services.tokens.state_of(token)) for token in found]
@@ -79,19 +69,14 @@ def _row(token: AccessToken, state: TokenState) -> dict[str, Any]:
     }
 
 
-@app.command()
+@app.command(example="jobtable tokens revoke 3f6c1a2b4d5e6f70 --yes")
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="Id of the token, as `tokens list` shows it")],
     yes: Yes = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Revoke a token: it is rejected from now on.
-
-    \b
-    Example:
-        jobtable tokens revoke 3f6c1a2b4d5e6f70 --yes
-    """
+    """Revoke a token: it is rejected from now on."""
     confirm(f"Revoke token {token_id}? Its users lose access at once.", yes=yes)
     with open_services(store) as services:
         record = services.tokens.revoke(token_id)

@@ -42,7 +42,7 @@ def system_queues() -> list[str]:
     return [queue for _, queues in declared("queues") for queue in queues]
 
 
-@app.command()
+@app.command(example="jobtable up --demo --port 8123 --data ./try")
 def up(
     demo: Annotated[bool, typer.Option("--demo", help="Also run a small demonstration of every system")] = False,
     data: Annotated[
@@ -65,12 +65,7 @@ def up(
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Run the server (pages and API) and a worker. A restart resumes where the last run stopped.
-
-    \b
-    Example:
-        jobtable up --demo --port 8123 --data ./try
-    """
+    """Run the server (pages and API) and a worker. A restart resumes where the last run stopped."""
     _refuse_without_extras(demo=demo)
     if data is not None and names_store(resolved(store=store)):
         raise typer.BadParameter("--data and --store cannot be combined")

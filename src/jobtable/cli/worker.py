@@ -33,7 +33,7 @@ app = Commands()
 _STDIN = 0
 
 
-@app.command()
+@app.command(example="jobtable worker --queue gpu --slots 2 --until-empty")
 def worker(
     queue: Annotated[
         list[str] | None,
@@ -75,10 +75,6 @@ def worker(
     jobs end and releases those that do not end in time; the second releases all of them at once. Through a server
     (--server, with a token of the role worker), it runs tasks that need no store of
     their own.
-
-    \b
-    Example:
-        jobtable worker --queue gpu --slots 2 --until-empty
     """
     queues = tuple(queue) if queue else None
     settings = _settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)

@@ -17,7 +17,7 @@ from jobtable.jobs.stored.field_types import InstanceStatus
 app = new_group()
 
 
-@app.command("list")
+@app.command("list", example="jobtable workers list --all")
 @on_services
 def list_workers(
     services: Services,
@@ -25,19 +25,14 @@ def list_workers(
     limit: Limit = 100,
     as_json: AsJson = False,
 ) -> None:
-    """List running workers.
-
-    \b
-    Example:
-        jobtable workers list --all
-    """
+    """List running workers."""
     statuses = list(InstanceStatus) if every else [InstanceStatus.RUNNING]
     found = chain.from_iterable(map(services.jobs.queries.list_instances_by_status, statuses))
     empty = "No worker is running; start one with `jobtable worker`."
     print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
-@app.command()
+@app.command(example="jobtable workers show gpu-box-4711-0f3c9a1b")
 @on_services
 def show(
     services: Services,
@@ -47,12 +42,7 @@ def show(
     ] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show a worker and its jobs.
-
-    \b
-    Example:
-        jobtable workers show gpu-box-4711-0f3c9a1b
-    """
+    """Show a worker and its jobs."""
     instance = services.store.get(Instance.key(instance_id=instance_id))
     with first_of(services.jobs.queries.list_jobs_of_instance(instance_id), limit) as held:
         if as_json:

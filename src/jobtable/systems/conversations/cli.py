@@ -73,7 +73,7 @@ _KINDS: dict[ResultTable, type[JobResult]] = {
 }
 
 
-@app.command()
+@app.command(example="jobtable conversations analyze ./biodiversity --seed 7")
 def analyze(
     export: Annotated[
         Path, typer.Argument(metavar="EXPORT_DIR", help="Folder with comments.csv and votes.csv of Polis")
@@ -95,12 +95,7 @@ def analyze(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Analyse an export: embeddings, clusters, layout, keywords, topics, and how divisive each comment is.
-
-    \b
-    Example:
-        jobtable conversations analyze ./biodiversity --seed 7
-    """
+    """Analyse an export: embeddings, clusters, layout, keywords, topics, and how divisive each comment is."""
     settings = chosen_settings(store, objects, user=user, creates=True)
     _refuse_without_extra(settings, submit_only=submit_only)
     files = read_files(export)
@@ -114,7 +109,7 @@ def analyze(
         _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable conversations rerun 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --from layout --seed 8")
 def rerun(
     run_id: RunId,
     first: Annotated[
@@ -130,12 +125,7 @@ def rerun(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a stage and all later ones again, as a new run that keeps the results of the earlier ones.
-
-    \b
-    Example:
-        jobtable conversations rerun 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --from layout --seed 8
-    """
+    """Run a stage and all later ones again, as a new run that keeps the results of the earlier ones."""
     settings = chosen_settings(store, objects, user=user)
     _refuse_without_extra(settings, submit_only=submit_only)
     with services_of(settings) as services:
@@ -200,7 +190,7 @@ def _stage_row(stage: PipelineStage, job: Job | None) -> dict[str, Any]:
     }
 
 
-@app.command("runs")
+@app.command("runs", example="jobtable conversations runs biodiversity")
 def list_runs(
     conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Id of the conversation")],
     limit: Limit = 50,
@@ -208,12 +198,7 @@ def list_runs(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs of a conversation, newest first.
-
-    \b
-    Example:
-        jobtable conversations runs biodiversity
-    """
+    """List the runs of a conversation, newest first."""
     with open_services(store, objects) as services:
         runs = services.get(ConversationRuns)
         with first_of(runs.list_runs(conversation), limit) as records:
@@ -227,7 +212,7 @@ def _record_row(record: dict[str, Any]) -> dict[str, Any]:
     return {names.get(name, name): record[name] for name in (*names, "status", "seed", "embed")}
 
 
-@app.command()
+@app.command(example="jobtable conversations show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --table topics")
 def show(
     run_id: RunId,
     table: Annotated[ResultTable | None, typer.Option("--table", help="Show the results of this kind")] = None,
@@ -236,12 +221,7 @@ def show(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run with its stages, or its results.
-
-    \b
-    Example:
-        jobtable conversations show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --table topics
-    """
+    """Show a run with its stages, or its results."""
     with open_services(store, objects) as services:
         runs = services.get(ConversationRuns)
         run = runs.get(run_id)
@@ -266,7 +246,9 @@ def _short(value: Any) -> Any:
     return value
 
 
-@app.command()
+@app.command(
+    example="jobtable conversations compare 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 0c6b1c1f-2f63-4d4f-9d5d-5f3c0d0e6b11"
+)
 def compare(
     one: RunId,
     other: Annotated[str, typer.Argument(metavar="OTHER", help="Id of the run to compare with")],
@@ -274,12 +256,7 @@ def compare(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two runs: settings, tables, clusters, topics and divisive comments.
-
-    \b
-    Example:
-        jobtable conversations compare 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 0c6b1c1f-2f63-4d4f-9d5d-5f3c0d0e6b11
-    """
+    """Compare two runs: settings, tables, clusters, topics and divisive comments."""
     with open_services(store, objects) as services:
         compared = compare_runs(services.get(ConversationRuns), one, other)
     if as_json:
@@ -297,7 +274,7 @@ def compare(
         print_table([vars(change) for change in compared.extremity_changes])
 
 
-@app.command()
+@app.command(example="jobtable conversations delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes")
 def delete(
     run_id: RunId,
     stop: Annotated[
@@ -309,12 +286,7 @@ def delete(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a run with its results, jobs and export; if interrupted, run it again.
-
-    \b
-    Example:
-        jobtable conversations delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
-    """
+    """Delete a run with its results, jobs and export; if interrupted, run it again."""
     confirm(f"Delete run {run_id} with its results, jobs and export?", yes=yes)
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
@@ -325,19 +297,14 @@ def delete(
         say(f"Deleted {deleted.results} results and {deleted.items} items of jobs.")
 
 
-@app.command()
+@app.command(example="jobtable conversations example ./example --seed 7")
 def example(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write comments.csv and votes.csv to")],
     seed: Seed = 0,
     comments: Annotated[int, typer.Option("--comments", min=1, help="Number of comments")] = 120,
     voters: Annotated[int, typer.Option("--voters", min=0, help="Number of participants")] = 60,
 ) -> None:
-    """Write the export of an invented conversation, to try the analysis.
-
-    \b
-    Example:
-        jobtable conversations example ./example --seed 7
-    """
+    """Write the export of an invented conversation, to try the analysis."""
     _refuse_without_numbers()
     from jobtable.systems.conversations.example import generate_export  # noqa: PLC0415 - only this needs numpy
 

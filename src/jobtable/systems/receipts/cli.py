@@ -40,7 +40,7 @@ app = new_group()
 ImageId = Annotated[str, typer.Argument(metavar="IMAGE", help="Id of the image")]
 
 
-@app.command()
+@app.command(example="jobtable receipts add scan-0001.json")
 def add(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="JSON file with the image, lines, words, letters, receipts, ...")
@@ -52,10 +52,6 @@ def add(
     """Store the OCR result of an image; storing it again writes only what is missing or differs.
 
     What only an older result of the image had goes, with the labels of its words and what is known of its receipts.
-
-    \b
-    Example:
-        jobtable receipts add scan-0001.json
     """
     try:
         result = TypeAdapter(OcrResult).validate_python(json.loads(file.read_text(encoding="utf-8")))
@@ -73,7 +69,7 @@ def add(
         print_fields({"written": stored.written, "there already": stored.already_there, "removed": stored.removed})
 
 
-@app.command("list")
+@app.command("list", example="jobtable receipts list --limit 20")
 def list_receipts(
     image: Annotated[str | None, typer.Option("--image", metavar="ID", help="Only receipts on this image")] = None,
     limit: Limit = 100,
@@ -81,19 +77,14 @@ def list_receipts(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List receipts, by image.
-
-    \b
-    Example:
-        jobtable receipts list --limit 20
-    """
+    """List receipts, by image."""
     with open_services(store, objects) as services:
         ocr = services.get(OcrService)
         found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
         print_list(found, _receipt_row, as_json=as_json, empty="No receipts match.", limit=limit)
 
 
-@app.command()
+@app.command(example="jobtable receipts show 3f52804b-2fad-4e00-92c8-b593da3a8ed3 1")
 def show(
     image_id: ImageId,
     receipt_id: Annotated[int, typer.Argument(metavar="RECEIPT", min=0, help="Number of the receipt on the image")],
@@ -101,12 +92,7 @@ def show(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a receipt: merchant, text, and the labels of its words.
-
-    \b
-    Example:
-        jobtable receipts show 3f52804b-2fad-4e00-92c8-b593da3a8ed3 1
-    """
+    """Show a receipt: merchant, text, and the labels of its words."""
     with open_services(store, objects) as services:
         contents = services.get(OcrService).read_receipt(image_id, receipt_id)
     if as_json:
@@ -136,7 +122,7 @@ def _line_rows(contents: ReceiptContents) -> list[dict[str, Any]]:
     return [{"line": each.line_id, "text": each.text, "labels": told.get(each.line_id)} for each in contents.lines]
 
 
-@app.command()
+@app.command(example="jobtable receipts labels --status NEEDS_REVIEW")
 def labels(
     status: Annotated[
         str | None, typer.Option("--status", help="Only labels with this validation status, as in VALID")
@@ -149,12 +135,7 @@ def labels(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the labels of words, by status or by name.
-
-    \b
-    Example:
-        jobtable receipts labels --status NEEDS_REVIEW
-    """
+    """List the labels of words, by status or by name."""
     with open_services(store, objects) as services:
         found = _labels(LabelService(services.jobs.store), status, label)
         chosen = (each for each in found if status in (None, each.validation_status))
@@ -167,7 +148,7 @@ def _labels(service: LabelService, status: str | None, label: str | None) -> Que
     return service.list_everywhere() if status is None else service.list_by_status(status)
 
 
-@app.command()
+@app.command(example="jobtable receipts validations --status NEEDS_REVIEW")
 def validations(
     status: Annotated[
         list[str] | None, typer.Option("--status", help="Only validations with this status; repeatable")
@@ -177,19 +158,14 @@ def validations(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List validations of receipts by status.
-
-    \b
-    Example:
-        jobtable receipts validations --status NEEDS_REVIEW
-    """
+    """List validations of receipts by status."""
     with open_services(store, objects) as services:
         service = ValidationService(services.jobs.store)
         found = chain.from_iterable(service.list_by_status(each) for each in status or ValidationStatus)
         print_list(found, _validation_row, as_json=as_json, empty="No validations match.", limit=limit)
 
 
-@app.command()
+@app.command(example="jobtable receipts delete 3f52804b-2fad-4e00-92c8-b593da3a8ed3 --yes")
 def delete(
     image_id: ImageId,
     yes: Yes = False,
@@ -197,12 +173,7 @@ def delete(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete an image with its receipts and all their data.
-
-    \b
-    Example:
-        jobtable receipts delete 3f52804b-2fad-4e00-92c8-b593da3a8ed3 --yes
-    """
+    """Delete an image with its receipts and all their data."""
     confirm(f"Delete image {image_id} with all its receipts?", yes=yes)
     with open_services(store, objects) as services:
         deleted = services.get(OcrService).delete_image(image_id)
@@ -214,7 +185,7 @@ def delete(
         print_text(f"{image_id} deleted ({deleted} items)")
 
 
-@app.command()
+@app.command(example="jobtable receipts migrate --store dynamodb://eu-central-1 --dry-run")
 def migrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, but write nothing")] = False,
     store: StoreUrl = None,
@@ -227,10 +198,6 @@ def migrate(
 
     What stands in the main table is never overwritten, and nothing is taken out of the legacy table. An interrupted
     run goes on where it stopped.
-
-    \b
-    Example:
-        jobtable receipts migrate --store dynamodb://eu-central-1 --dry-run
     """
     with (
         open_store(store) as source,

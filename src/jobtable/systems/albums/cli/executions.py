@@ -49,7 +49,7 @@ SubmitOnly = Annotated[
 ]
 
 
-@app.command()
+@app.command(example="jobtable executions start shelf.txt --workflow-type durable-functions")
 def start(
     image: Annotated[Path, typer.Argument(metavar="FILE", help="Image; for the example workflow, a list of albums")],
     workflow_type: Annotated[
@@ -67,10 +67,6 @@ def start(
     """Start an execution and run it until it ends or waits for a person.
 
     The example reads a listing with a line for each album: `Artist - Album (1973)`.
-
-    \b
-    Example:
-        jobtable executions start shelf.txt --workflow-type durable-functions
     """
     try:
         content = image.read_bytes()
@@ -83,7 +79,7 @@ def start(
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable executions retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 def retry(
     execution_id: ExecutionId,
     submit_only: SubmitOnly = False,
@@ -91,19 +87,14 @@ def retry(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Continue a failed execution from the step that failed, until it ends or waits for a person.
-
-    \b
-    Example:
-        jobtable executions retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """Continue a failed execution from the step that failed, until it ends or waits for a person."""
     settings = chosen_settings(store, objects)
     with services_of(settings) as services:
         execution = services.get(Executions).retry(execution_id)
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable executions delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes")
 def delete(
     execution_id: ExecutionId,
     stop: Annotated[
@@ -115,12 +106,7 @@ def delete(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete an execution with its albums, tasks, image and jobs; if interrupted, run it again.
-
-    \b
-    Example:
-        jobtable executions delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
-    """
+    """Delete an execution with its albums, tasks, image and jobs; if interrupted, run it again."""
     confirm(f"Delete execution {execution_id} with its albums, tasks, image and jobs?", yes=yes)
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
@@ -226,7 +212,7 @@ def _album_row(album: Album) -> dict[str, Any]:
 _NO_EXECUTIONS = "There are no executions yet; start one with `jobtable executions start FILE`."
 
 
-@app.command("list")
+@app.command("list", example="jobtable executions list --status waiting")
 def list_executions(
     workflow_type: WorkflowOption = None,
     status: Annotated[ExecutionStatus | None, typer.Option("--status", help="Only executions with this status")] = None,
@@ -235,12 +221,7 @@ def list_executions(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List executions, newest first.
-
-    \b
-    Example:
-        jobtable executions list --status waiting
-    """
+    """List executions, newest first."""
     with open_services(store, objects) as services:
         found = services.get(AlbumWorkflows).list_newest_executions(workflow_type, status, limit=limit + 1)
         is_narrowed = workflow_type is not None or status is not None
@@ -260,36 +241,26 @@ def _row(execution: Execution) -> dict[str, Any]:
     }
 
 
-@app.command()
+@app.command(example="jobtable executions show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 def show(
     execution_id: ExecutionId,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show an execution with its albums and tasks.
-
-    \b
-    Example:
-        jobtable executions show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """Show an execution with its albums and tasks."""
     with open_services(store, objects) as services:
         _print_execution(services.get(Executions), execution_id, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable executions metrics 2025-01-15")
 def metrics(
     day: Annotated[str | None, typer.Argument(metavar="DATE", help="Day, as in 2025-01-15 (default: today)")] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count the executions of a day (UTC) by workflow type, without storing the counts.
-
-    \b
-    Example:
-        jobtable executions metrics 2025-01-15
-    """
+    """Count the executions of a day (UTC) by workflow type, without storing the counts."""
     with open_services(store, objects) as services:
         compared = count_and_compare(services.store, _day(day, services))
     if as_json:

@@ -25,7 +25,7 @@ app = new_group()
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="Id of the task")]
 
 
-@app.command("list")
+@app.command("list", example="jobtable tasks list --status timed-out")
 def list_tasks(
     status: Annotated[TaskStatus, typer.Option("--status", help="Only tasks with this status")] = TaskStatus.PENDING,
     workflow_type: WorkflowOption = None,
@@ -34,12 +34,7 @@ def list_tasks(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks, oldest first; by default those that wait for an answer.
-
-    \b
-    Example:
-        jobtable tasks list --status timed-out
-    """
+    """List tasks, oldest first; by default those that wait for an answer."""
     with (
         open_services(store, objects) as services,
         first_of(services.get(AlbumWorkflows).list_tasks(status, workflow_type, limit=limit + 1), limit) as found,
@@ -61,14 +56,9 @@ def _row(task: ValidationTask) -> dict[str, Any]:
     }
 
 
-@app.command()
+@app.command(example="jobtable tasks show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --json")
 def show(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show a task with its albums and its answer.
-
-    \b
-    Example:
-        jobtable tasks show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --json
-    """
+    """Show a task with its albums and its answer."""
     with open_services(store, objects) as services:
         task = services.get(AlbumWorkflows).get_task(task_id)
     shown = without_token(task)
@@ -82,14 +72,9 @@ def show(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as
             print_table(shown[name])
 
 
-@app.command()
+@app.command(example="jobtable tasks token 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 def token(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Create a new token for a waiting task and print it, this once; the previous one becomes invalid.
-
-    \b
-    Example:
-        jobtable tasks token 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
-    """
+    """Create a new token for a waiting task and print it, this once; the previous one becomes invalid."""
     with open_services(store, objects) as services:
         services.get(AlbumWorkflows).get_task(task_id)
         made = services.get(Answers).renew_token(task_id)
@@ -99,7 +84,7 @@ def token(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, a
         typer.echo(made)
 
 
-@app.command()
+@app.command(example='jobtable tasks complete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --token "$TOKEN" --confirm')
 def complete(
     task_id: TaskId,
     shown: Annotated[
@@ -119,10 +104,6 @@ def complete(
 
     The answer is a list of the albums that are right, as `jobtable tasks show --json` shows them; what it leaves out is
     taken for wrong.
-
-    \b
-    Example:
-        jobtable tasks complete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --token "$TOKEN" --confirm
     """
     if confirm == (answer is not None):
         raise typer.BadParameter("give either --answer FILE or --confirm")
@@ -146,19 +127,14 @@ def _read(file: Path) -> Any:
         raise typer.BadParameter(f"{file} is not JSON: {error}") from error
 
 
-@app.command()
+@app.command(example="jobtable tasks expire --follow")
 def expire(
     follow: Annotated[bool, typer.Option("--follow", help="Go on until SIGTERM or Ctrl-C.")] = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Time out tasks that nobody answered, and look after executions that stand still.
-
-    \b
-    Example:
-        jobtable tasks expire --follow
-    """
+    """Time out tasks that nobody answered, and look after executions that stand still."""
     with open_services(store, objects) as services:
         if follow:
             stop = signalled()

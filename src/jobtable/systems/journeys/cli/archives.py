@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jobtable.cli.framework import Yes, confirm
+from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, open_services, resolved
 from jobtable.cli.output import print_json, say
 from jobtable.objects import object_key
@@ -17,7 +16,10 @@ from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.archives.restore import Existing
 from jobtable.systems.journeys.cli.details import JourneyId
 
+app = new_group()
 
+
+@app.command(example="jobtable journeys export JRN-1 backup.zip")
 def export(
     journey_id: JourneyId,
     path: Annotated[
@@ -27,12 +29,7 @@ def export(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a journey and its jobs, with every item and object, to one file with checksums.
-
-    \b
-    Example:
-        jobtable journeys export JRN-1 backup.zip
-    """
+    """Write a journey and its jobs, with every item and object, to one file with checksums."""
     target = path or Path(object_key(f"{journey_id}.zip"))  # an id may have slashes; the file stands in this folder
     file = file_to_write(target)
     with open_services(store, objects) as services:
@@ -44,6 +41,7 @@ def export(
         say(f"Wrote {target}: {made.items} items and {made.objects} objects.")
 
 
+@app.command("import", example="jobtable journeys import backup.zip --existing merge")
 def import_journey(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="File that `journeys export` wrote")],
     existing: Annotated[
@@ -62,12 +60,7 @@ def import_journey(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import a journey after its whole file is checked; if interrupted, run it again.
-
-    \b
-    Example:
-        jobtable journeys import backup.zip --existing merge
-    """
+    """Import a journey after its whole file is checked; if interrupted, run it again."""
     if existing is Existing.REPLACE:
         confirm(f"Delete everything of the stored journey that {path} does not contain?", yes=yes)
     with open_services(store, objects, creates=True) as services:
@@ -79,6 +72,7 @@ def import_journey(
     say(f"Journey {done.journey_id}: stored {done.items} items and {done.objects} objects{removed}.")
 
 
+@app.command(example="jobtable journeys delete JRN-1 --yes")
 def delete(
     journey_id: JourneyId,
     stop: Annotated[
@@ -89,17 +83,9 @@ def delete(
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Delete a journey and its jobs, with every item and object; if interrupted, run it again.
-
-    \b
-    Example:
-        jobtable journeys delete JRN-1 --yes
-    """
+    """Delete a journey and its jobs, with every item and object; if interrupted, run it again."""
     confirm(f"Delete journey {journey_id} with its executions, jobs, logs, reports and files?", yes=yes)
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
         count = services.get(JourneyBackups).delete_journey(journey_id, stop=stop, by=by)
     say(f"Deleted journey {journey_id}: {count} items, and its objects.")
-
-
-COMMANDS: dict[str, Callable[..., None]] = {"export": export, "import": import_journey, "delete": delete}

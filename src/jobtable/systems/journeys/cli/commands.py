@@ -27,8 +27,8 @@ from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
 from jobtable.systems.journeys.service import CompleteJourney, Journeys
 
 app = new_group()
-for _name, _command in {**details.COMMANDS, **archives.COMMANDS}.items():
-    app.command(_name)(_command)
+for part in (details, archives):
+    app.take_over(part.app)
 
 OnlySubmit = Annotated[
     bool, typer.Option("--submit-only", help=f"Start no worker: those of the queue `{QUEUE}` do the work.")
@@ -36,7 +36,12 @@ OnlySubmit = Annotated[
 Skip = Annotated[list[str] | None, typer.Option("--skip", metavar="STAGE", help="Stage to skip, which must allow it")]
 
 
-@app.command()
+@app.command(
+    example=(
+        "jobtable journeys example catalogue.db\n"
+        "jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping"
+    )
+)
 def create(
     source: Annotated[
         Path,
@@ -62,13 +67,7 @@ def create(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a journey with the six default stages and the rules for a product catalogue.
-
-    \b
-    Example:
-        jobtable journeys example catalogue.db
-        jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping
-    """
+    """Create a journey with the six default stages and the rules for a product catalogue."""
     template = _template(stage or [], can_skip or [])
     settings = chosen_settings(store, objects, user=user, creates=True)
     with services_of(settings) as services:
@@ -103,18 +102,13 @@ def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
     return template
 
 
-@app.command()
+@app.command(example="jobtable journeys example catalogue.db --products 2000")
 def example(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="SQLite file to write")],
     products: Annotated[int, typer.Option("--products", min=1, help="Number of products")] = 500,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same rows")] = 1,
 ) -> None:
-    """Write an invented product catalogue, to try a journey.
-
-    \b
-    Example:
-        jobtable journeys example catalogue.db --products 2000
-    """
+    """Write an invented product catalogue, to try a journey."""
     try:
         create_catalogue(path, products=products, seed=seed)
     except (OSError, sqlite3.Error) as error:
@@ -122,7 +116,7 @@ def example(
     say(f"Wrote {path} with {products} products.")
 
 
-@app.command("list")
+@app.command("list", example="jobtable journeys list --status running --json")
 def list_journeys(
     status: Annotated[JourneyStatus | None, typer.Option("--status", help="Only journeys with this status")] = None,
     limit: Limit = 50,
@@ -130,12 +124,7 @@ def list_journeys(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List journeys, newest first.
-
-    \b
-    Example:
-        jobtable journeys list --status running --json
-    """
+    """List journeys, newest first."""
     with open_services(store, objects) as services:
         found = services.get(Journeys).list_journeys(status, newest_first=True)
         empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
@@ -144,19 +133,14 @@ def list_journeys(
         print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
-@app.command()
+@app.command(example="jobtable journeys show JRN-1")
 def show(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """Show a journey with its stages and executions.
-
-    \b
-    Example:
-        jobtable journeys show JRN-1
-    """
+    """Show a journey with its stages and executions."""
     with open_services(store, objects) as services:
         _print_journey(services.get(Journeys).get_complete_journey(journey_id, consistent=True), as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable journeys run JRN-1")
 def run(
     journey_id: JourneyId,
     skip: Skip = None,
@@ -166,17 +150,12 @@ def run(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a journey with its own worker and a progress bar, or continue it after a crash or Ctrl-C.
-
-    \b
-    Example:
-        jobtable journeys run JRN-1
-    """
+    """Run a journey with its own worker and a progress bar, or continue it after a crash or Ctrl-C."""
     settings = chosen_settings(store, objects, user=user)
     _begin(journey_id, settings, lambda runner: runner.run, skip, submit_only=submit_only, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable journeys resume JRN-1")
 def resume(
     journey_id: JourneyId,
     submit_only: OnlySubmit = False,
@@ -185,17 +164,12 @@ def resume(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Resume a paused journey after its last finished step.
-
-    \b
-    Example:
-        jobtable journeys resume JRN-1
-    """
+    """Resume a paused journey after its last finished step."""
     settings = chosen_settings(store, objects, user=user)
     _begin(journey_id, settings, lambda runner: runner.resume, submit_only=submit_only, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable journeys retry JRN-1")
 def retry(
     journey_id: JourneyId,
     skip: Skip = None,
@@ -205,12 +179,7 @@ def retry(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the failed or cancelled stage again, as a new execution, and then the later stages.
-
-    \b
-    Example:
-        jobtable journeys retry JRN-1
-    """
+    """Run the failed or cancelled stage again, as a new execution, and then the later stages."""
     settings = chosen_settings(store, objects, user=user)
     _begin(journey_id, settings, lambda runner: runner.retry, skip, submit_only=submit_only, as_json=as_json)
 
@@ -251,27 +220,17 @@ def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
         )
 
 
-@app.command()
+@app.command(example="jobtable journeys pause JRN-1")
 def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
-    """Pause a journey after its current step, or where that step saves its position.
-
-    \b
-    Example:
-        jobtable journeys pause JRN-1
-    """
+    """Pause a journey after its current step, or where that step saves its position."""
     with open_services(store, objects) as services:
         services.get(JourneyRunner).pause(journey_id)
     say(f"Journey {journey_id} is paused; continue with `jobtable journeys resume {journey_id}`.")
 
 
-@app.command()
+@app.command(example="jobtable journeys cancel JRN-1")
 def cancel(journey_id: JourneyId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
-    """Cancel a journey; its results so far are kept.
-
-    \b
-    Example:
-        jobtable journeys cancel JRN-1
-    """
+    """Cancel a journey; its results so far are kept."""
     by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
         services.get(JourneyRunner).cancel(journey_id, by=by)

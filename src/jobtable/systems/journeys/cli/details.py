@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.framework import MOST_LINES
+from jobtable.cli.framework import MOST_LINES, new_group
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_of, print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
@@ -19,12 +19,14 @@ from jobtable.systems.journeys.parts import LogEntryLevel, ReportType, RuleStatu
 from jobtable.systems.journeys.rules import applicable
 from jobtable.systems.journeys.service import Journeys
 
+app = new_group()
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="Id of the journey")]
 Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only this stage")]
 _LINES = 100
 _COLOURS = {LogEntryLevel.ERROR: "red", LogEntryLevel.WARNING: "yellow", LogEntryLevel.DEBUG: "dim"}
 
 
+@app.command(example="jobtable journeys logs JRN-1 --stage raw_analysis --level warning")
 def logs(
     journey_id: JourneyId,
     stage: Stage = None,
@@ -47,12 +49,7 @@ def logs(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the latest log lines of the latest executions, or all of them with --full.
-
-    \b
-    Example:
-        jobtable journeys logs JRN-1 --stage raw_analysis --level warning
-    """
+    """Show the latest log lines of the latest executions, or all of them with --full."""
     with open_services(store, objects) as services:
         executions = list(_latest(services, journey_id, stage))
         _refuse_unknown(step, executions, journey_id)
@@ -114,6 +111,7 @@ def _print_all(lines: Iterable[dict[str, Any]], *, as_json: bool) -> None:
         print_text(text, _COLOURS.get(LogEntryLevel(line["level"].lower()), ""))
 
 
+@app.command(example="jobtable journeys reports JRN-1 --type performance")
 def reports(
     journey_id: JourneyId,
     stage: Stage = None,
@@ -122,12 +120,7 @@ def reports(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the reports of the latest executions.
-
-    \b
-    Example:
-        jobtable journeys reports JRN-1 --type performance
-    """
+    """List the reports of the latest executions."""
     with open_services(store, objects) as services:
         found = [
             record
@@ -149,6 +142,7 @@ def _report_row(record: JobReport) -> dict[str, Any]:
     }
 
 
+@app.command(example="jobtable journeys report JRN-1 JOB-0C6B1C1F6B112F63_job_summary")
 def report(
     journey_id: JourneyId,
     report_id: Annotated[
@@ -157,12 +151,7 @@ def report(
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Print a whole report as JSON.
-
-    \b
-    Example:
-        jobtable journeys report JRN-1 JOB-0C6B1C1F6B112F63_job_summary
-    """
+    """Print a whole report as JSON."""
     with open_services(store, objects) as services:
         for execution in services.get(Journeys).list_executions(journey_id):
             for record in services.get(Journeys).list_job_reports(execution.job_id):
@@ -172,6 +161,7 @@ def report(
     raise NotFoundError(f"journey {journey_id} has no report {report_id}")
 
 
+@app.command(example="jobtable journeys rules JRN-1 --stage tmf_mapping")
 def rules(
     journey_id: JourneyId,
     stage: Annotated[
@@ -182,12 +172,7 @@ def rules(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules of a journey, or of one of its stages.
-
-    \b
-    Example:
-        jobtable journeys rules JRN-1 --stage tmf_mapping
-    """
+    """List the rules of a journey, or of one of its stages."""
     with open_services(store, objects) as services:
         services.get(Journeys).get_journey(journey_id)
         found = services.get(Journeys).list_rules(journey_id)
@@ -208,6 +193,7 @@ def _rule_row(found: SecondBrainRule) -> dict[str, Any]:
     }
 
 
+@app.command(example="jobtable journeys rule JRN-1 rule-tmf_mapping-field_mapping-001 inactive")
 def rule(
     journey_id: JourneyId,
     rule_id: Annotated[str, typer.Argument(metavar="RULE", help="Id of the rule")],
@@ -215,24 +201,10 @@ def rule(
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Switch a rule on or off, for stages that start later.
-
-    \b
-    Example:
-        jobtable journeys rule JRN-1 rule-tmf_mapping-field_mapping-001 inactive
-    """
+    """Switch a rule on or off, for stages that start later."""
     with open_services(store, objects) as services:
         found = next((each for each in services.get(Journeys).list_rules(journey_id) if each.rule_id == rule_id), None)
         if found is None:
             raise NotFoundError(f"journey {journey_id} has no rule {rule_id}")
         services.get(Journeys).change_rule_status(found, status)
     say(f"Rule {rule_id} is {status.value}.")
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "logs": logs,
-    "reports": reports,
-    "report": report,
-    "rules": rules,
-    "rule": rule,
-}

@@ -49,7 +49,7 @@ LeaseSeconds = Annotated[
 ]
 
 
-@app.command()
+@app.command(example="jobtable sweeps run sweep.yaml --workers 2")
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Definition in YAML or JSON")],
     workers: Workers = 0,
@@ -68,10 +68,6 @@ def run(
 
     Without workers it prints the sweep's id; any `jobtable worker` of its queue then plans and runs the trials, and
     --follow waits for them. The exit code is 5 if the sweep ends otherwise than COMPLETED.
-
-    \b
-    Example:
-        jobtable sweeps run sweep.yaml --workers 2
     """
     from jobtable.systems.sweeps.sweep_file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
 
@@ -83,7 +79,7 @@ def run(
         _go_on(services, job.job_id, working, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable sweeps resume 6f1c1ad0 --workers 2")
 def resume(
     sweep_id: SweepId,
     workers: Workers = 0,
@@ -98,10 +94,6 @@ def resume(
     """Requeue every trial that ended without being COMPLETED, from its last checkpoint.
 
     Trials that were stopped early, because they were not good enough, stay so.
-
-    \b
-    Example:
-        jobtable sweeps resume 6f1c1ad0 --workers 2
     """
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
     with services_of(settings) as services:
@@ -113,7 +105,7 @@ def resume(
         _go_on(services, sweep_id, working, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable sweeps extend 6f1c1ad0 --trials 20 --workers 2")
 def extend(
     sweep_id: SweepId,
     trials: Annotated[int | None, typer.Option("--trials", min=1, help="Number of trials to add")] = None,
@@ -129,12 +121,7 @@ def extend(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add trials to a sweep that runs or is COMPLETED, as if it had them from the start.
-
-    \b
-    Example:
-        jobtable sweeps extend 6f1c1ad0 --trials 20 --workers 2
-    """
+    """Add trials to a sweep that runs or is COMPLETED, as if it had them from the start."""
     if (trials is None) == (total is None):
         raise typer.BadParameter("use either --trials or --total")
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
@@ -146,7 +133,7 @@ def extend(
         _go_on(services, sweep_id, working, as_json=as_json)
 
 
-@app.command()
+@app.command(example="jobtable sweeps show 6f1c1ad0 --trials")
 def show(
     sweep_id: SweepId,
     trials: Annotated[bool, typer.Option("--trials", help="Also show every trial, by number")] = False,
@@ -155,12 +142,7 @@ def show(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the progress of a sweep and its best trials.
-
-    \b
-    Example:
-        jobtable sweeps show 6f1c1ad0 --trials
-    """
+    """Show the progress of a sweep and its best trials."""
     with open_services(store, objects) as services:
         sweeps = services.get(Sweeps)
         if is_followed:
@@ -174,29 +156,19 @@ def show(
     print_part("Trials", [_row(trial) for trial in every or ()])
 
 
-@app.command("list")
+@app.command("list", example="jobtable sweeps list -n 5")
 def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
-    """List sweeps, newest first.
-
-    \b
-    Example:
-        jobtable sweeps list -n 5
-    """
+    """List sweeps, newest first."""
     with open_services(store, objects) as services:
         empty = "There are no sweeps yet; run one with `jobtable sweeps run FILE`."
         print_list(services.get(Sweeps).list_sweeps(), _entry_row, as_json=as_json, empty=empty, limit=limit)
 
 
-@app.command()
+@app.command(example="jobtable sweeps best 6f1c1ad0 -n 3 --json")
 def best(
     sweep_id: SweepId, limit: Limit = 1, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
 ) -> None:
-    """Print the best completed trials with their parameters.
-
-    \b
-    Example:
-        jobtable sweeps best 6f1c1ad0 -n 3 --json
-    """
+    """Print the best completed trials with their parameters."""
     with open_services(store, objects) as services:
         found = services.get(Sweeps).list_best(sweep_id, limit=limit)
     if not found:
@@ -204,15 +176,11 @@ def best(
     print_list(found, _row, as_json=as_json, empty="")
 
 
-@app.command()
+@app.command(example="jobtable sweeps export 6f1c1ad0 > trials.csv")
 def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
     """Print every trial by number, as CSV with a column per parameter, or as JSON.
 
     In CSV text stands as it is, all other values as JSON; of a parameter that a trial does not have, nothing.
-
-    \b
-    Example:
-        jobtable sweeps export 6f1c1ad0 > trials.csv
     """
     with open_services(store, objects) as services:
         if as_json:
@@ -225,16 +193,11 @@ def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None
             rows.writerow(_export_row(trial, names))
 
 
-@app.command()
+@app.command(example="jobtable sweeps stop 6f1c1ad0")
 def stop(
     sweep_id: SweepId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
 ) -> None:
-    """Stop a sweep: start no more trials and let running ones end early. `jobtable sweeps resume` continues it.
-
-    \b
-    Example:
-        jobtable sweeps stop 6f1c1ad0
-    """
+    """Stop a sweep: start no more trials and let running ones end early. `jobtable sweeps resume` continues it."""
     settings = resolved(store=store, objects=objects, user=user).settings
     with open_services(store, objects) as services:
         sweeps = services.get(Sweeps)

@@ -26,6 +26,7 @@
     ├── ArchiveError               a file is no export, or was cut or altered
     ├── StorageError               the embedded engine cannot use its file
     │   └── StorageLocked          retryable: another program keeps the file locked
+    ├── OperationRefused           Step Functions' or Lambda's answer to a refused operation; carries its code
     └── RequestError               DynamoDB's answer to a failed request, from any backend; carries its code
         ├── ConditionalCheckFailed
         ├── DuplicateItem          an INSERT statement found an item with the same key
@@ -234,6 +235,21 @@ class StorageLocked(StorageError):
     """Another program kept the embedded engine's file locked for too long."""
 
     retryable = True
+
+
+class OperationRefused(JobtableError):
+    """Step Functions' or Lambda's answer to an operation that is refused: its code, its message and further members."""
+
+    def __init__(
+        self, message: str = "", *, code: str = "ValidationException", details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.details: Mapping[str, Any] = details or {}
+
+    @property
+    def statement(self) -> str:
+        return f"{self.code}: {self.message}"
 
 
 class RequestError(JobtableError):

@@ -21,13 +21,20 @@ _MOST_DIGITS = 20
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]+")
 _REASONS = {
     200: "OK",
+    202: "Accepted",
+    204: "No Content",
     400: "Bad Request",
+    402: "Payment Required",
     403: "Forbidden",
     404: "Not Found",
+    405: "Method Not Allowed",
     408: "Request Timeout",
+    409: "Conflict",
     413: "Payload Too Large",
+    429: "Too Many Requests",
     500: "Internal Server Error",
     501: "Not Implemented",
+    502: "Bad Gateway",
     503: "Service Unavailable",
     505: "HTTP Version Not Supported",
 }

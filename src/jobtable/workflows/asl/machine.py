@@ -85,7 +85,9 @@ class InvalidDefinitionError(JobtableError):
 class StateFault(Exception):
     """A state failed with an error name of the States Language, such as States.TaskFailed."""
 
-    def __init__(self, error: str, cause: str = "") -> None:
+    def __init__(self, error: str, cause: str = "", location: str = "") -> None:
         super().__init__(f"{error}: {cause}" if cause else error)
         self.error = error
         self.cause = cause
+        self.location = location
+        """Of States.QueryEvaluationError: the expression's place, as in `Output/total` or `Choices[1]/Condition`."""

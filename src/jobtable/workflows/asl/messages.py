@@ -17,13 +17,14 @@ from jobtable.workflows.asl.run import (
     Signal,
     Started,
     StartExecution,
+    Submitted,
     Succeeded,
 )
 
 _COMMANDS: dict[str, type[Command]] = {
     each.__name__: each for each in (CallFunction, CallService, ScheduleActivity, StartExecution, Abandon, RemoveFrames)
 }
-_SIGNALS: dict[str, type[Signal]] = {each.__name__: each for each in (Started, Succeeded, Failed, Heartbeat)}
+_SIGNALS: dict[str, type[Signal]] = {each.__name__: each for each in (Started, Submitted, Succeeded, Failed, Heartbeat)}
 
 
 def members_of(message: Command | Signal) -> dict[str, Any]:

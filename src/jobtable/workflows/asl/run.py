@@ -1,8 +1,22 @@
-"""A run of a machine between two transitions: its frames, what it has to do, and what it is told.
+"""A run of a machine between two transitions: its frames, the commands it issues, and the signals it receives.
 
-The interpreter changes a run in memory and does nothing else: no I/O, no clock, no randomness of its own. Whoever runs
-it (the durable engine, an express execution, a test) stores the frames and events, carries out the commands in order,
-and reports what happened as signals.
+The interpreter changes a run in memory and does nothing else: no I/O, no clock, no randomness of its own. Its runner
+(the durable engine, an express execution, a test) stores the frames and events, carries out the commands in order, and
+reports what happened as signals.
+
+A runner does this:
+
+1. `begin` a new run, or load the frames of an older one.
+2. `receive` its signals; `fire` each frame whose `due_at` has come.
+3. `advance` until it returns False. After each call, or after several, store `events`, the `changed` frames and
+   `commands` in one transaction, and empty the three.
+4. Carry out the commands, RemoveFrames before anything else of the run. A command is safe to repeat.
+5. Stop when `ended` is set. The frames of a run that SUCCEEDED can be deleted. Keep those of any other: they hold what
+   `redrive` continues from (each frame in the state in which it failed or was stopped, with that state's input, and the
+   outputs of the branches and iterations that had ended).
+
+`machine.timeout_seconds` is the runner's: it calls `time_out` when that much time has passed since the start or the
+last redrive.
 """
 
 from __future__ import annotations
@@ -11,7 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from jobtable.workflows.asl.machine import Machine
 
@@ -30,7 +44,8 @@ class Frame:
     """
 
     frame_id: str
-    """"0" for the machine itself, "0.2" for the third child of its fan-out, and so on: a parent's id is a prefix."""
+    """"0" for the machine itself, "0.2" for a child of it, and so on: a parent's id is a prefix. Never used twice in a
+    run, so removing a frame late removes nothing else."""
     memory: dict[str, Json] = field(default_factory=dict)
     is_ready: bool = True
     """Whether `advance` can move it now; otherwise it waits for a signal or an instant."""
@@ -50,7 +65,9 @@ class Event:
     """As in `TaskStateEntered`."""
     at: datetime
     details: Mapping[str, Json]
-    """The member with the details, as in `{"stateEnteredEventDetails": {"name": ..., "input": "..."}}`."""
+    """The member with the details, as in `{"stateEnteredEventDetails": {"name": ..., "input": "..."}}`; empty if the
+    type has none. Without `inputDetails`, `outputDetails` and `assignedVariablesDetails`, which the API adds next to
+    each `input`, `output` and `assignedVariables`."""
 
 
 # --- what a run asks for ----------------------------------------------------------------------------------------------
@@ -58,7 +75,8 @@ class Event:
 
 @dataclass(frozen=True)
 class CallFunction:
-    """Run a registered function as a job and signal its end."""
+    """Run a registered function as a job: Started when it starts, then Succeeded with what it returned, or Failed with
+    the type of its exception and a cause as of Lambda."""
 
     frame_id: str
     visit: int
@@ -67,16 +85,14 @@ class CallFunction:
     payload: Json
     timeout_seconds: float | None
     is_async: bool = False
-    """Whether the state ends at once (InvocationType Event)."""
+    """Whether the state ends at once (InvocationType Event): Succeeded, with any output, once the job exists."""
     token: str | None = None
-    """With `.waitForTaskToken`: only the token ends the state, and a failing function fails it."""
-    as_invocation: bool = False
-    """Whether the result is the answer of `lambda:invoke` (`Payload`, `StatusCode`), not the bare value."""
+    """With `.waitForTaskToken`: a function that returns signals Submitted, one that raises Failed."""
 
 
 @dataclass(frozen=True)
 class CallService:
-    """Ask another service once and signal its answer."""
+    """Ask another service once: Succeeded with its answer, or Submitted if there is a token, or Failed."""
 
     frame_id: str
     visit: int
@@ -101,9 +117,26 @@ class ScheduleActivity:
     heartbeat_seconds: float | None
 
 
+class MapRun(TypedDict):
+    """A run of a distributed Map, as its children know it."""
+
+    arn: str
+    path: str
+    """The path of the Map state, as in `/States/Each`: its item processor is what they run."""
+    label: str
+    express: bool
+    items: int
+    """How many items this child has."""
+
+
 @dataclass(frozen=True)
 class StartExecution:
-    """Start another execution: a nested machine, or an item batch of a distributed Map."""
+    """Start another execution: a nested machine, or an item batch of a distributed Map.
+
+    It signals Succeeded with `{ExecutionArn, StartDate}` if it awaits the start, otherwise Submitted with them; at the
+    end Succeeded with the members of DescribeExecution in Pascal case, or Failed with States.TaskFailed and these
+    members as JSON text. A Map's child signals Succeeded with its output as JSON, or Failed with its own error.
+    """
 
     frame_id: str
     visit: int
@@ -112,8 +145,10 @@ class StartExecution:
     arguments: Json
     """`Name`, `Input` and so on of `states:startExecution`; for a Map: the input of the child."""
     awaits: Literal["start", "end", "end_as_json", "token"]
-    """When it signals: at once, `.sync`, `.sync:2`, or by its task token."""
+    """When it ends the state: at once, `.sync`, `.sync:2` (input and output as JSON, not text), or by its token."""
     token: str | None = None
+    map_run: MapRun | None = None
+    """For a Map: the run it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -126,24 +161,34 @@ class Abandon:
 
 @dataclass(frozen=True)
 class RemoveFrames:
-    """Delete a frame and all frames below it."""
+    """Delete these frames; the run has forgotten them already."""
 
-    frame_id: str
+    frame_ids: list[str]
 
 
 Command: TypeAlias = CallFunction | CallService | ScheduleActivity | StartExecution | Abandon | RemoveFrames
 
 
-# --- what a run is told -----------------------------------------------------------------------------------------------
+# --- what a runner reports --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Started:
-    """An activity's worker took the task, or a job or execution has started."""
+    """An activity's worker took the task, or a job has started. Optional: a later signal implies it."""
 
     frame_id: str
     visit: int
     details: Mapping[str, Json] = field(default_factory=dict)
+    """Of an activity: `{"workerName": ...}`, if the worker has one."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A request that somebody else completes was accepted: a nested execution runs, or a token was delivered."""
+
+    frame_id: str
+    visit: int
+    output: Json
 
 
 @dataclass(frozen=True)
@@ -161,8 +206,8 @@ class Failed:
 
     frame_id: str
     visit: int
-    error: str
-    cause: str
+    error: str | None = None
+    cause: str | None = None
 
 
 @dataclass(frozen=True)
@@ -173,7 +218,17 @@ class Heartbeat:
     visit: int
 
 
-Signal: TypeAlias = Started | Succeeded | Failed | Heartbeat
+Signal: TypeAlias = Started | Submitted | Succeeded | Failed | Heartbeat
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the whole execution ended."""
+
+    status: Literal["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]
+    output: Json = None
+    error: str | None = None
+    cause: str | None = None
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -193,16 +248,16 @@ class Run:
     new_token: Callable[[str, int], str]
     """Makes the task token of a frame's visit."""
     last_event_id: int = 0
-    is_express: bool = False
     read_items: Callable[[Json], list[Json]] | None = None
     """Reads the items of a Map's ItemReader (`Resource`, `ReaderConfig`, evaluated `Parameters` or `Arguments`)."""
     write_results: Callable[[Json, list[Json]], Json] | None = None
     """Stores the results of a Map's ResultWriter and returns its output."""
+    most_events: int | None = MOST_EVENTS
+    """None for an express execution, which has no limit."""
 
     # What the last transitions made; the runner stores it and empties it.
     events: list[Event] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)
-    """The ids of the frames that were added or changed."""
+    """The ids of the frames that were added or changed and still exist."""
     commands: list[Command] = field(default_factory=list)
-    ended: Succeeded | Failed | None = None
-    """The end of the whole execution; a Failed one may be `States.Timeout` (status TIMED_OUT)."""
+    ended: Ended | None = None

@@ -65,14 +65,15 @@ class StopTask(BaseException):
 
 
 class FailTask(BaseException):
-    """Raise it when a task has failed for good: its job is FAILED with this message, without a retry.
+    """Raise it when a task has failed for good: its job is FAILED with this message and result, without a retry.
 
     Not an Exception, so handlers in the task do not catch it.
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, result: Any = None) -> None:
         super().__init__(message)
         self.message = message
+        self.result = result
 
 
 class SuspendTask(BaseException):

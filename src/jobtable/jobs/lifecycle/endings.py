@@ -396,3 +396,4 @@ def add_ending(
     if has_lease(job) and job.queue_name is not None:
         transition.count(job.queue_name, running=-1)
     transition.leave_queue(job, are_notified=parents is not None and parents.notify(transition, job, status))
+    transition.add_last_act(job, status, message, result)

@@ -71,9 +71,9 @@ class Outcome:
         return Outcome("completed", result, message)
 
     @staticmethod
-    def failed(message: str, *, retryable: bool = True) -> Outcome:
+    def failed(message: str, *, retryable: bool = True, result: Json = None) -> Outcome:
         """The task raised or its process failed; the run is retried only if it is retryable."""
-        return Outcome("failed", None, message, retryable)
+        return Outcome("failed", result, message, retryable)
 
     @staticmethod
     def stopped(message: str | None = None, result: Json = None) -> Outcome:

@@ -18,12 +18,14 @@ from jobtable.errors import (
 from jobtable.jobs.core import EngineCore
 from jobtable.jobs.dependencies.edges import same_gates
 from jobtable.jobs.lifecycle.endings import Parents, add_ending
+from jobtable.jobs.lifecycle.last_acts import has_last_act
 from jobtable.jobs.lifecycle.leases import Lease, Outcome, has_lease, holds
 from jobtable.jobs.lifecycle.recovery import LeaseObserver
 from jobtable.jobs.lifecycle.transitions import Refused, Transition, later, length_of
+from jobtable.jobs.lifecycle.waking import add_wake
 from jobtable.jobs.report.recording import final_metrics, find_roll_up
 from jobtable.jobs.stored.entities import InstanceJob, Job, JobGates, JobResource, JobStatus, QueueJob
-from jobtable.jobs.stored.field_types import CLAIMABLE, Status, rank_of
+from jobtable.jobs.stored.field_types import Status, rank_of
 from jobtable.model import Condition, Update, unchanged
 from jobtable.store import TryAgain
 from jobtable.store.transactions import MOST_ACTIONS, Transaction, grouped
@@ -119,7 +121,9 @@ class Runs(EngineCore):
             job = pair[0].job
             # Of two leases on one job, one is lost and must not fail the transaction of the others. The gates of a
             # parent change when its child ends, and a transaction changes an item once.
-            is_tied = job.job_id in parents.ids or (job.dependents and parents.edge_to(job) is None)
+            is_tied = (
+                job.job_id in parents.ids or (job.dependents and parents.edge_to(job) is None) or has_last_act(job)
+            )
             if job.job_id in together or is_tied:
                 alone.append(pair)
             else:
@@ -276,17 +280,7 @@ class Runs(EngineCore):
 
         What the job is woken for must be written in the same transaction, so that a crash cannot part them.
         """
-        if job is None or job.is_final:
-            return
-        entry = self.queries.find_entry(job) if job.status in CLAIMABLE else None
-        if entry is None:
-            tx.update(job, Job.woken.set(True), when=unchanged(job, Job.status, Job.lease_epoch))
-        elif entry.rank is None:
-            tx.check(job, unchanged(job, Job.status, Job.lease_epoch))
-            ready = QueueJob.rank.set(rank_of(entry.priority)), QueueJob.not_before.set(None)
-            tx.update(entry, *ready, when=unchanged(entry, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
-        else:
-            tx.check(entry, unchanged(entry, QueueJob.rank))
+        add_wake(self.store, tx, job)
 
     def _await_children(self, transition: Transition, lease: Lease, outcome: Outcome, gates: JobGates) -> None:
         job = lease.job

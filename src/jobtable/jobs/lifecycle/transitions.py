@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from jobtable.clock import Clock, wall_time
 from jobtable.errors import AlreadyExistsError, TransactionFailedError
+from jobtable.jobs.lifecycle.last_acts import JobEnd, add_last_act
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, JobDependency, JobStatus, Queue, QueueJob
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import refusing
@@ -105,6 +106,10 @@ class Transition:
         else:
             self.tx.delete(entry, when=QueueJob.priority.exists())
             self.count(job.queue_name, jobs=-1)
+
+    def add_last_act(self, job: Job, status: Status, message: str | None, result: Json) -> None:
+        """Let happen with the end of a job what its definition says."""
+        add_last_act(JobEnd(self._store, self._clock, self.tx, job, status, message, result))
 
     def close(self, edge: JobDependency, status: Status) -> None:
         """Close an edge to a job that ends; the gates that count it must change in the same transaction."""

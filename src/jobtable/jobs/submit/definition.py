@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,15 @@ LONGEST_SECONDS = 10**9
 """About thirty years: more is a mistake, and may exceed the calendar."""
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
+
+
+_ON_END = re.compile(r"^jobtable\.[\w.]+:\w+$")
+"""It is called wherever a job ends, also in the server, so it cannot be any code."""
+
+
+def is_on_end(text: object) -> bool:
+    """Return whether a text may name what happens with the end of a job."""
+    return isinstance(text, str) and _ON_END.search(text) is not None
 
 
 class EdgeCondition(StrEnum):
@@ -72,6 +82,8 @@ class Definition(BaseModel):
     """How many workers the job may lose; the next loss fails it."""
     grace_seconds: _Seconds = 10.0
     """How long the job may take to end by itself when asked to stop."""
+    on_end: Annotated[str, Field(pattern=_ON_END.pattern)] | None = None
+    """A function of this package that adds to the transaction in which the job ends; see `lifecycle/last_acts.py`."""
 
     _problem: str | None = PrivateAttr(default=None)
 
@@ -189,6 +201,8 @@ class NewJob:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     most_interruptions: int = 3
     grace_seconds: float = 10.0
+    on_end: str | None = None
+    """`module:function` of this package that adds to the transaction in which the job ends."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """More members of job_config, for the system that makes the job; not those of a job itself, such as `retry`."""
     depends_on: tuple[DependsOn, ...] = ()

@@ -62,7 +62,8 @@ class Report:
             return Outcome.suspended(self.until, self.message)
         if self.kind == "returned":
             return Outcome.completed(from_json(self.result), self.message)
-        return Outcome.failed(self.message or "it was terminated", retryable=self.is_retryable)
+        result = from_json(self.result)
+        return Outcome.failed(self.message or "it was terminated", retryable=self.is_retryable, result=result)
 
     def without_last_lines(self, error: JobtableError) -> Report:
         """Return the same report, which also says why the last lines are missing."""
@@ -107,7 +108,8 @@ def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobCo
         return Report("returned", message=why, knew_of_stop=stop.was_seen, is_suspended=True, until=suspended.until)
     except tasks.FailTask as failed:
         told = _shortened(failed.message, _MOST_TRACEBACK_CHARACTERS)
-        return Report("raised", message=told, is_retryable=False, knew_of_stop=stop.was_seen)
+        returned = _returned(failed.result, stop)
+        return replace(returned, kind="raised", message=told, is_retryable=False)
     except TaskError as error:
         return Report("raised", message=describe(error), is_retryable=False, knew_of_stop=stop.was_seen)
     except MemoryError as error:

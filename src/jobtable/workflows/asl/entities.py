@@ -1,7 +1,9 @@
 """What an execution of a state machine stores.
 
-An execution is a job: its job moves it, and its items hold its state. Only the worker that holds the job writes the
-execution, its frames and its events; everybody else leaves a signal and wakes the job, in one transaction.
+An execution is a job: its job moves it, and its items hold its state. Every write of them raises the execution's
+revision, and fails if somebody else was faster. The worker that holds the job writes them; the others leave a signal
+and wake the job, in one transaction. Frames and commands of a later revision than the execution's, and events after its
+last one, are parts of a transition that was not finished: they do not exist yet.
 """
 
 from __future__ import annotations
@@ -34,6 +36,15 @@ class MachineType(StrEnum):
     EXPRESS = "EXPRESS"
 
 
+class MapRunStatus(StrEnum):
+    """The statuses of a run of a distributed Map, as Step Functions names them."""
+
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    ABORTED = "ABORTED"
+
+
 class MachineDefinition(Entity, table=workflows, type="MACHINE_DEFINITION"):
     """The text of a definition under its digest; executions name the one that they started with."""
 
@@ -42,6 +53,7 @@ class MachineDefinition(Entity, table=workflows, type="MACHINE_DEFINITION"):
     sha256: str
     text: str | None = None
     """None if it is in the object store, because it is too large for an item."""
+    object_key: str | None = None
     created_at: Timestamp
 
 
@@ -67,11 +79,17 @@ class Execution(Entity, table=workflows, type="EXECUTION"):
     region: str
     account: str
     input: str
+    """Empty if it is in the object store, because it is too large for an item."""
+    input_object: str | None = None
     output: Attr[str | None] = default(None)
+    """None also if it is in the object store."""
+    output_object: Attr[str | None] = default(None)
     error: Attr[str | None] = default(None)
     cause: Attr[str | None] = default(None)
     started_at: Attr[Timestamp]
     stopped_at: Attr[Timestamp | None] = default(None)
+    revision: Attr[Count] = default(0)
+    """Raised by each transaction that changes the execution, its frames or its events."""
     last_event_id: Attr[Count] = default(0)
     redrive_count: Attr[Count] = default(0)
     redriven_at: Attr[Timestamp | None] = default(None)
@@ -90,11 +108,13 @@ class ExecutionFrame(Entity, table=workflows, type="FRAME"):
     machine: str
     name: str
     frame_id: Stored[str]
-    memory: Json
-    """The interpreter's; `{"object": key}` if it is too large for an item."""
+    memory: str
+    """The interpreter's, as JSON; empty if it is in the object store, because it is too large for an item."""
+    memory_object: str | None = None
     is_ready: bool
     due_at: Timestamp | None = None
-    visit: Count
+    visit: Attr[Count]
+    revision: Count
 
 
 class ExecutionEvent(Entity, table=workflows, type="EXECUTION_EVENT"):
@@ -113,16 +133,19 @@ class ExecutionEvent(Entity, table=workflows, type="EXECUTION_EVENT"):
 
 
 class ExecutionCommand(Entity, table=workflows, type="EXECUTION_COMMAND"):
-    """What the last transition asked for and nobody has done yet. Doing it twice is harmless."""
+    """What a transition asked for and nobody has done yet. Doing it twice is harmless."""
 
-    key = Key("EXECUTION#{machine}#{name}", "COMMAND#{number:06d}")
+    key = Key("EXECUTION#{machine}#{name}", "OUTBOX#{revision:08d}#{position:05d}")
 
     machine: str
     name: str
-    number: Stored[Count]
-    """The id of the last event before it, and its position, so that commands are done in order."""
+    revision: Stored[Count]
+    position: Stored[Count]
+    """Among the commands of its revision, so that they are done in order."""
     kind: str
-    members: Json
+    members: str
+    """JSON; empty if it is in the object store, because it is too large for an item."""
+    members_object: str | None = None
 
 
 class ExecutionSignal(Entity, table=workflows, type="EXECUTION_SIGNAL"):
@@ -135,7 +158,41 @@ class ExecutionSignal(Entity, table=workflows, type="EXECUTION_SIGNAL"):
     signal_id: Stored[str]
     """Sorted by time; one that says how a job ended is derived from the job, so that it is left once."""
     kind: str
-    members: Json
+    members: str
+    """JSON; empty if it is in the object store, because it is too large for an item."""
+    members_object: str | None = None
+    at: Timestamp
+
+
+class MapRun(Entity, table=workflows, type="MAP_RUN"):
+    """A run of a distributed Map: its children are executions of `MACHINE/LABEL`."""
+
+    key = Key("MAP_RUN#{map_run_id}", "MAP_RUN")
+    by_execution = Key("EXECUTION#{machine}#{name}", "MAP_RUN#{started_at}", index="GSI1")
+
+    map_run_id: str
+    machine: str
+    """Of the execution that has the Map state."""
+    name: str
+    label: str
+    status: Attr[MapRunStatus] = default(MapRunStatus.RUNNING)
+    started_at: Timestamp
+    stopped_at: Attr[Timestamp | None] = default(None)
+    max_concurrency: Attr[Count] = default(0)
+    tolerated_failure_count: Attr[Count] = default(0)
+    tolerated_failure_percentage: Attr[float] = default(0.0)
+    item_count: Attr[Count] = default(0)
+    execution_count: Attr[Count] = default(0)
+    """How many children the items make, in batches or alone."""
+    running_count: Attr[Count] = default(0)
+    succeeded_count: Attr[Count] = default(0)
+    failed_count: Attr[Count] = default(0)
+    timed_out_count: Attr[Count] = default(0)
+    aborted_count: Attr[Count] = default(0)
+    results_written_count: Attr[Count] = default(0)
+    redrive_count: Attr[Count] = default(0)
+    redriven_at: Attr[Timestamp | None] = default(None)
+    time_to_live: Annotated[Attr[int | None], Name("TimeToLive")] = default(None)
 
 
 class TaskToken(Entity, table=workflows, type="TASK_TOKEN"):
@@ -164,5 +221,6 @@ class ActivityTask(Entity, table=workflows, type="ACTIVITY_TASK"):
     frame_id: str
     visit: Count
     token: str
-    """Readable until it is polled: whoever may poll the activity may have it."""
+    """Readable until it is polled: who may poll the activity may have it."""
     input: str
+    time_to_live: Annotated[int | None, Name("TimeToLive")] = None

@@ -97,7 +97,7 @@ class CallService:
     frame_id: str
     visit: int
     service: str
-    """`dynamodb`, `s3`, `sqs`, `sns` or `states`."""
+    """`dynamodb`, `sqs` or `sns`; of an AWS SDK integration `aws-sdk:dynamodb` or `aws-sdk:s3`."""
     action: str
     """In camel case, as in `putItem`."""
     arguments: Json

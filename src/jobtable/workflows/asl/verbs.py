@@ -8,7 +8,14 @@ from typing import Protocol
 
 from jobtable.store.queries import Query
 from jobtable.workflows.asl.arns import Arns
-from jobtable.workflows.asl.entities import ActivityTask, Execution, ExecutionEvent, ExecutionStatus, MachineType
+from jobtable.workflows.asl.entities import (
+    ActivityTask,
+    Execution,
+    ExecutionEvent,
+    ExecutionStatus,
+    MachineType,
+    MapRun,
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,14 @@ class SyncResult:
     execution: Execution
     billed_ms: int
     billed_mb: int = 64
+
+
+class MachineSource(Protocol):
+    """Where executions find the machines that they start: what `states:startExecution` names."""
+
+    def runnable(self, arn: str) -> RunnableMachine:
+        """Return what the ARN of a machine, version or alias names; NotFoundError if it does not exist."""
+        ...
 
 
 class ExecutionVerbs(Protocol):
@@ -90,6 +105,25 @@ class ExecutionVerbs(Protocol):
 
     def poll(self, activity: str, worker: str, *, wait_seconds: float = 60.0) -> ActivityTask | None:
         """Take the oldest task of an activity; None if there is none within that time. No two pollers get the same."""
+        ...
+
+    def get_map_run(self, map_run_id: str) -> MapRun:
+        """Return a run of a distributed Map."""
+        ...
+
+    def list_map_runs(self, machine: str, name: str) -> Query[MapRun]:
+        """The runs of distributed Maps of an execution, the oldest first."""
+        ...
+
+    def change_map_run(
+        self,
+        map_run_id: str,
+        *,
+        max_concurrency: int | None = None,
+        tolerated_failure_count: int | None = None,
+        tolerated_failure_percentage: float | None = None,
+    ) -> MapRun:
+        """Change those limits of a running one that are not None."""
         ...
 
     def children(self, machine: str, map_run_id: str) -> Iterator[Execution]:

@@ -1,0 +1,50 @@
+"""What happens in the same transaction as the end of a job: its definition names a function that adds it."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from jobtable.clock import Clock
+from jobtable.jobs.lifecycle.waking import add_wake
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.field_types import Status
+from jobtable.jobs.submit.definition import is_on_end
+from jobtable.model import Json
+from jobtable.store import Store
+from jobtable.store.transactions import Transaction
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """The end of a job, as its `on_end` function sees it before it is committed.
+
+    What the function reads may change before the commit, so it adds a condition for it; a failed one repeats both.
+    """
+
+    store: Store
+    clock: Clock
+    tx: Transaction
+    job: Job
+    """The job before its end."""
+    status: Status
+    message: str | None
+    result: Json
+
+    def wake(self, job_id: str) -> None:
+        """Wake another job with the transaction."""
+        add_wake(self.store, self.tx, self.store.find(Job.key(job_id=job_id)))
+
+
+def has_last_act(job: Job) -> bool:
+    """Return whether something happens with the end of a job."""
+    return isinstance(job.job_config, Mapping) and is_on_end(job.job_config.get("on_end"))
+
+
+def add_last_act(end: JobEnd) -> None:
+    """Add to the transaction what happens with the end of the job."""
+    if has_last_act(end.job):
+        act = pkgutil.resolve_name(cast("Mapping[str, str]", end.job.job_config)["on_end"])
+        cast("Callable[[JobEnd], None]", act)(end)

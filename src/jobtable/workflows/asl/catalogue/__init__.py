@@ -1,0 +1,1 @@
+"""What is registered beside the executions: state machines with their versions and aliases, and activities."""

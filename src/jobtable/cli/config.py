@@ -6,7 +6,7 @@ from typing import Any
 
 from jobtable.cli.framework import group_of_one
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
-from jobtable.cli.output import print_json, print_table
+from jobtable.cli.output import print_either, print_table
 from jobtable.connection import default_objects_url
 from jobtable.settings import without_secret
 
@@ -26,10 +26,7 @@ def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = F
     if found.settings.objects is None and found.settings.store.startswith(("file:", "memory:")):
         values["objects"], sources["objects"] = default_objects_url(found.settings.store), "beside the store"
     rows = [{"setting": name, "value": _shown(value), "from": sources[name]} for name, value in values.items()]
-    if as_json:
-        print_json(rows)
-    else:
-        print_table(rows)
+    print_either(rows, lambda: print_table(rows), as_json=as_json)
 
 
 def _shown(value: Any) -> Any:

@@ -28,21 +28,19 @@ def logs(
     job_id: JobId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the job ends")] = False,
     level: Annotated[
-        LogLevel | None,
-        typer.Option("--level", case_sensitive=False, help="Only lines of this level and the more severe ones"),
+        LogLevel | None, typer.Option(case_sensitive=False, help="Only lines of this level and the more severe ones")
     ] = None,
-    tail: Annotated[int | None, typer.Option("--tail", min=0, help="Start with the last N lines")] = None,
+    tail: Annotated[int | None, typer.Option(min=0, help="Start with the last N lines")] = None,
     since: Since = None,
     full: Annotated[bool, typer.Option("--full", help="Print the whole output of a run as it was written")] = False,
     search: Annotated[
-        str | None,
-        typer.Option("--search", metavar="TEXT", help="Print the lines with this text in the full output of all runs"),
+        str | None, typer.Option(metavar="TEXT", help="Print the lines with this text in the full output of all runs")
     ] = None,
     ignore_case: Annotated[bool, typer.Option("--ignore-case", "-i", help="With --search: ignore case")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="With --search: maximum number of lines")
     ] = None,
-    run: Annotated[int | None, typer.Option("--run", min=1, help="With --full or --search: only run N")] = None,
+    run: Annotated[int | None, typer.Option(min=1, help="With --full or --search: only run N")] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,

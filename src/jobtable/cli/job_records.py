@@ -139,7 +139,7 @@ def _resource_row(resource: JobResource) -> dict[str, Any]:
 def metrics(
     services: Services,
     job_id: JobId,
-    name: Annotated[str | None, typer.Option("--name", help="Only this metric")] = None,
+    name: Annotated[str | None, typer.Option(help="Only this metric")] = None,
     since: Since = None,
     limit: Limit = 1000,
     as_json: AsJson = False,

@@ -31,53 +31,44 @@ _NAMES = {field.name for field in fields(NewJob)}
 @app.command(example="jobtable jobs submit --task training:train --queue gpu --param learning_rate=0.01 --wait")
 def submit(
     task: Annotated[
-        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="Function to run, marked with @task")
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="Function to run, marked with @task")
     ] = None,
     queue: Annotated[
-        str | None, typer.Option("--queue", metavar="NAME", help="Queue of the job, created if it does not exist")
+        str | None, typer.Option(metavar="NAME", help="Queue of the job, created if it does not exist")
     ] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(
-            "--param",
             metavar="NAME=VALUE",
             help="Parameter: a number, true, false or null, or else text; repeatable",
         ),
     ] = None,
     param_json: Annotated[
-        list[str] | None, typer.Option("--param-json", metavar="NAME=JSON", help="Parameter as JSON; repeatable")
+        list[str] | None, typer.Option(metavar="NAME=JSON", help="Parameter as JSON; repeatable")
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Definition in YAML or JSON; other options override it"),
+        Path | None, typer.Option(metavar="FILE", help="Definition in YAML or JSON; other options override it")
     ] = None,
     like: Annotated[
-        str | None,
-        typer.Option("--like", metavar="ID", help="Job whose definition to submit again; other options override it"),
+        str | None, typer.Option(metavar="ID", help="Job whose definition to submit again; other options override it")
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the job (default: name of the task)")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job (default: name of the task)")] = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="Your own key; submitting with it again returns the first job")
+        str | None, typer.Option(help="Your own key; submitting with it again returns the first job")
     ] = None,
     depends_on: Annotated[
-        list[str] | None,
-        typer.Option("--depends-on", metavar="ID", help="Job that must be COMPLETED before this starts; repeatable"),
+        list[str] | None, typer.Option(metavar="ID", help="Job that must be COMPLETED before this starts; repeatable")
     ] = None,
-    priority: Annotated[
-        int | None, typer.Option("--priority", min=0, max=999, help="Priority; higher goes first")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Tag of the job; repeatable")] = None,
-    attempts: Annotated[int | None, typer.Option("--attempts", min=1, help="Maximum number of attempts")] = None,
-    time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="SECONDS", help="Maximum duration of one attempt")
-    ] = None,
+    priority: Annotated[int | None, typer.Option(min=0, max=999, help="Priority; higher goes first")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Tag of the job; repeatable")] = None,
+    attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Maximum duration of one attempt")] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the job ends; exit with 5 unless it is COMPLETED")
     ] = False,
     timeout: Timeout = None,
     user: Annotated[
-        str | None,
-        typer.Option("--user", metavar="NAME", help="User recorded as the job's owner", rich_help_panel=COMMON),
+        str | None, typer.Option(metavar="NAME", help="User recorded as the job's owner", rich_help_panel=COMMON)
     ] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,

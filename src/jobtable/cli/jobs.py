@@ -13,7 +13,7 @@ from jobtable.cli import job_logs, job_records, job_submission
 from jobtable.cli.completion import complete_job
 from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
-from jobtable.cli.options import AsJson, Limit, User, on_services, resolved
+from jobtable.cli.options import AsJson, Limit, User, on_services
 from jobtable.cli.output import (
     ExitCode,
     exit_code_of,
@@ -32,6 +32,7 @@ from jobtable.jobs.read.listing import JobFilter, in_chunks, newest_first
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.verbs import ActedOn, JobVerbs
+from jobtable.settings import Settings
 
 T = TypeVar("T")
 
@@ -54,28 +55,22 @@ _NO_JOBS = "There are no jobs yet; submit one with `jobtable jobs submit --task 
 @on_services
 def list_jobs(
     services: Services,
-    status: Annotated[
-        Status | None, typer.Option("--status", case_sensitive=False, help="Only jobs with this status")
-    ] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only jobs of this owner")] = None,
+    status: Annotated[Status | None, typer.Option(case_sensitive=False, help="Only jobs with this status")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Only jobs of this owner")] = None,
     queue: Annotated[
         str | None,
         typer.Option(
-            "--queue",
             metavar="NAME",
             help="Only jobs of this queue; without --status and --user, only those waiting or running in it",
         ),
     ] = None,
     parent: Annotated[
-        str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job, oldest first")
+        str | None, typer.Option(metavar="ID", help="Only the children of this job, oldest first")
     ] = None,
-    tag: Annotated[str | None, typer.Option("--tag", help="Only jobs with this tag")] = None,
-    task: Annotated[
-        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="Only jobs that run this task")
-    ] = None,
+    tag: Annotated[str | None, typer.Option(help="Only jobs with this tag")] = None,
+    task: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION", help="Only jobs that run this task")] = None,
     text: Annotated[
-        str | None,
-        typer.Option("--text", help="Only jobs with this text in their name, task or a parameter, as in rate=0.01"),
+        str | None, typer.Option(help="Only jobs with this text in their name, task or a parameter, as in rate=0.01")
     ] = None,
     limit: Limit = 50,
     as_json: AsJson = False,
@@ -131,11 +126,11 @@ def wait(services: Services, ids: JobIds, timeout: Timeout = None, as_json: AsJs
 
 
 @app.command(example="jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
-@on_services
+@on_services(user=User)
 def cancel(
     services: Services,
+    settings: Settings,
     ids: JobIds,
-    user: User = None,
     message: Message = None,
     alone: Alone = False,
     as_json: AsJson = False,
@@ -144,39 +139,36 @@ def cancel(
 
     A job that waits is CANCELLED at once; the worker of a running job ends it.
     """
-    by = resolved(user=user).settings.user
-    _print_changed(services.jobs.many.cancel(ids, by=by, message=message, tree=not alone), as_json)
+    _print_changed(services.jobs.many.cancel(ids, by=settings.user, message=message, tree=not alone), as_json)
 
 
 @app.command(example='jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"')
-@on_services
+@on_services(user=User)
 def stop(
     services: Services,
+    settings: Settings,
     ids: JobIds,
-    user: User = None,
     message: Message = None,
     alone: Alone = False,
     as_json: AsJson = False,
 ) -> None:
     """Stop jobs and their descendants early: a running task is asked to end, and its results are kept."""
-    by = resolved(user=user).settings.user
-    _print_changed(services.jobs.many.stop(ids, by=by, message=message, tree=not alone), as_json)
+    _print_changed(services.jobs.many.stop(ids, by=settings.user, message=message, tree=not alone), as_json)
 
 
 @app.command(example="jobtable jobs retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
-@on_services
+@on_services(user=User)
 def retry(
     services: Services,
+    settings: Settings,
     ids: JobIds,
-    user: User = None,
     tree: Annotated[
         bool, typer.Option("--tree", help="Also restart every descendant that ended without being COMPLETED")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Restart jobs that failed or were cancelled or stopped, with all their attempts."""
-    by = resolved(user=user).settings.user
-    _print_changed(services.jobs.many.retry(ids, by=by, tree=tree), as_json)
+    _print_changed(services.jobs.many.retry(ids, by=settings.user, tree=tree), as_json)
 
 
 @app.command(example="jobtable jobs prioritise 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --priority 900")
@@ -184,7 +176,7 @@ def retry(
 def prioritise(
     services: Services,
     ids: JobIds,
-    priority: Annotated[int, typer.Option("--priority", min=0, max=999, help="New priority; higher starts first")],
+    priority: Annotated[int, typer.Option(min=0, max=999, help="New priority; higher starts first")],
     as_json: AsJson = False,
 ) -> None:
     """Change the priority of jobs, and so their position in the queue."""

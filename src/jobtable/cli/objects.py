@@ -22,7 +22,7 @@ from jobtable.cli.options import (
     file_to_write,
     on_services,
 )
-from jobtable.cli.output import bar, print_fields, print_json, print_list
+from jobtable.cli.output import bar, print_either, print_fields, print_list
 from jobtable.files import whole_file
 from jobtable.objects import ListedObject, SweepReport, sweep
 from jobtable.settings import without_secret
@@ -83,17 +83,13 @@ def sweep_objects(
             place, records = settings.objects or services.objects.bucket, without_secret(settings.store)
             confirm(f"Delete every object in {place} that no record in {records} names?", yes=yes)
         report = _swept(services, prefix.strip("/"), grace, dry_run=dry_run)
-    if as_json:
-        print_json(report)
-        return
-    print_fields(
-        {
-            "objects": report.objects,
-            "orphans" if dry_run else "orphans deleted": report.orphans,
-            "bytes": report.orphan_bytes,
-            "unfinished deleted": None if dry_run else report.unfinished,
-        }
-    )
+    counts = {
+        "objects": report.objects,
+        "orphans" if dry_run else "orphans deleted": report.orphans,
+        "bytes": report.orphan_bytes,
+        "unfinished deleted": None if dry_run else report.unfinished,
+    }
+    print_either(report, lambda: print_fields(counts), as_json=as_json)
 
 
 def _swept(services: Services, prefix: str, grace: timedelta, *, dry_run: bool) -> SweepReport:

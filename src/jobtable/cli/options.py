@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 import typer
 
@@ -197,27 +197,28 @@ def open_services(store: str | None, objects: str | None = None, *, creates: boo
 def on_services(
     command: Callable[..., None] | None = None, *, creates: bool = False, **setting_options: Any
 ) -> Callable[..., Any]:
-    """Give a command the options `--store` and `--objects`, and open what they name as its first argument.
+    """Give a command the options `--store` and `--objects`, and open what they name while it runs.
 
-    The second is the settings in force, if it is named so. `setting_options` are more options, each of which overrides
-    the setting of its name: `user=User`.
+    Its parameters that are not options are handed in by their class: `Services`, `Settings`, or a service of a system.
+    `setting_options` are more options, each of which overrides the setting of its name: `user=User`.
     """
     if command is None:
         return lambda decorated: on_services(decorated, creates=creates, **setting_options)
     chosen_by = {**setting_options, "store": StoreUrl, "objects": ObjectsUrl}
+    signature = inspect.signature(command, eval_str=True)
+    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
+    handed_in = {each.name: each.annotation for each in own if get_origin(each.annotation) is not Annotated}
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        chosen = {name: arguments.pop(name) for name in chosen_by}
-        settings = chosen_settings(creates=creates, **chosen)
+        settings = chosen_settings(creates=creates, **{name: arguments.pop(name) for name in chosen_by})
         with services_of(settings) as services:
-            command(services, **arguments, **({"settings": settings} if takes_settings else {}))
+            known = {Services: services, Settings: settings}
+            needed = {name: known.get(kind) or services.get(kind) for name, kind in handed_in.items()}
+            command(**needed, **arguments)
 
-    signature = inspect.signature(command, eval_str=True)
-    takes_settings = "settings" in signature.parameters
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=how) for name, how in chosen_by.items()]
-    own = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in list(signature.parameters.values())[1:]]
     last = [each for each in own if each.name == "as_json"]
-    shown = [*(each for each in own if each.name not in ("as_json", "settings")), *added, *last]
+    shown = [*(each for each in own if each.name not in ("as_json", *handed_in)), *added, *last]
     vars(run)["__signature__"] = signature.replace(parameters=shown)
     return run

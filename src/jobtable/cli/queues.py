@@ -9,7 +9,16 @@ import typer
 from jobtable.app import Services
 from jobtable.cli.framework import MOST_LINES, Yes, confirm, new_group
 from jobtable.cli.options import AsJson, Limit, on_services
-from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part, print_table, print_text
+from jobtable.cli.output import (
+    first_of,
+    print_either,
+    print_fields,
+    print_json,
+    print_list,
+    print_part,
+    print_table,
+    print_text,
+)
 from jobtable.jobs.stored.entities import Queue, QueueJob
 
 app = new_group()
@@ -109,17 +118,11 @@ def delete(services: Services, name: Name, yes: Yes = False, as_json: AsJson = F
     """
     confirm(f"Delete the queue {name} and its settings?", yes=yes)
     services.jobs.delete_queue(name)
-    if as_json:
-        print_json({"queue": name})
-    else:
-        print_text(f"{name} deleted")
+    print_either({"queue": name}, lambda: print_text(f"{name} deleted"), as_json=as_json)
 
 
 def _print(queue: Queue, as_json: bool) -> None:
-    if as_json:
-        print_json(queue)
-    else:
-        print_table([_row(queue)])
+    print_either(queue, lambda: print_table([_row(queue)]), as_json=as_json)
 
 
 def _row(queue: Queue) -> dict[str, Any]:

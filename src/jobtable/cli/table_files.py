@@ -9,9 +9,9 @@ import typer
 
 from jobtable.cli.framework import Commands, Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, file_to_write, open_store
-from jobtable.cli.output import bar, print_fields, print_json
+from jobtable.cli.output import bar, print_either, print_fields
 from jobtable.cli.tables import Modules, chosen_table
-from jobtable.store.exports import Export, Mode, check_export, export_table, import_table
+from jobtable.store.exports import Mode, check_export, export_table, import_table
 
 export_app, import_app = Commands(), Commands()
 
@@ -33,7 +33,7 @@ def export(
     with open_store(store) as opened, bar("Writing items") as shown:
         chosen = chosen_table(table.removeprefix(opened.prefix), module)
         made = export_table(opened, chosen, target, shown.advance)
-    _print(made, as_json)
+    print_either(made, lambda: print_fields(vars(made)), as_json=as_json)
 
 
 @import_app.command("import", example="jobtable import jobs.jsonl --store file:copy.db")
@@ -63,11 +63,4 @@ def import_file(
         confirm(f"Delete all items of the table {found.table} first?", yes=yes)
     with open_store(store, creates=True) as opened, bar("Storing items", found.items) as shown:
         import_table(opened, table, file, existing, shown.advance)
-    _print(found, as_json)
-
-
-def _print(made: Export, as_json: bool) -> None:
-    if as_json:
-        print_json(made)
-    else:
-        print_fields(vars(made))
+    print_either(found, lambda: print_fields(vars(found)), as_json=as_json)

@@ -14,7 +14,7 @@ import yaml
 from jobtable.access.entities import AccessToken, AnsweredRequest
 from jobtable.cli.framework import COMMON, Yes, confirm, new_group
 from jobtable.cli.options import AsJson, StoreUrl, open_store
-from jobtable.cli.output import ExitCode, print_json, print_list, print_text, say
+from jobtable.cli.output import ExitCode, print_either, print_json, print_list, print_text, say
 from jobtable.dynamodb.template import cloudformation_template
 from jobtable.errors import NotFoundError, kind_and_text
 from jobtable.model import Entity, Table
@@ -230,10 +230,7 @@ class _PlainDumper(yaml.SafeDumper):
 @app.command(example="jobtable tables reference --json")
 def reference(as_json: AsJson = False) -> None:
     """Print every kind of item with its keys and attributes, as Markdown or JSON."""
-    if as_json:
-        print_json(entity_references())
-    else:
-        typer.echo(render_page(), nl=False)
+    print_either(entity_references(), lambda: typer.echo(render_page(), nl=False), as_json=as_json)
 
 
 def _deployed(store: Store) -> set[str]:

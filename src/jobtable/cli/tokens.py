@@ -11,7 +11,7 @@ from jobtable.access.entities import AccessToken, Role
 from jobtable.access.tokens import TokenState
 from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.options import AsJson, StoreUrl, User, duration, open_services, resolved
-from jobtable.cli.output import print_json, print_table, say, to_json
+from jobtable.cli.output import print_either, print_json, print_table, say, to_json
 
 app = new_group()
 
@@ -80,10 +80,7 @@ def revoke(
     confirm(f"Revoke token {token_id}? Its users lose access at once.", yes=yes)
     with open_services(store) as services:
         record = services.tokens.revoke(token_id)
-    if as_json:
-        print_json(_shown(record))
-    else:
-        say(f"Token {record.token_id} revoked.")
+    print_either(_shown(record), lambda: say(f"Token {record.token_id} revoked."), as_json=as_json)
 
 
 def _shown(record: AccessToken) -> dict[str, Any]:

@@ -45,9 +45,7 @@ def system_queues() -> list[str]:
 @app.command(example="jobtable up --demo --port 8123 --data ./try")
 def up(
     demo: Annotated[bool, typer.Option("--demo", help="Also run a small demonstration of every system")] = False,
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="Folder for all data, instead of --store")
-    ] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for all data, instead of --store")] = None,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on (default: JOBTABLE_HOST, jobtable.toml, or 127.0.0.1)")
     ] = None,
@@ -60,7 +58,7 @@ def up(
             help="Port to listen on; 0 for any free one (default: JOBTABLE_PORT, jobtable.toml, or 8765)",
         ),
     ] = None,
-    slots: Annotated[int | None, typer.Option("--slots", min=1, help="Number of jobs to run at once")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="Number of jobs to run at once")] = None,
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Run a worker, or leave it out")] = True,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,

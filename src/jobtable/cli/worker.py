@@ -19,7 +19,7 @@ from jobtable.cli.background import kept_up
 from jobtable.cli.framework import Commands
 from jobtable.cli.opening import wait_for_store
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
-from jobtable.cli.output import print_json, print_table, say
+from jobtable.cli.output import print_either, print_table, say
 from jobtable.connection import default_objects_url
 from jobtable.errors import ObjectStoreUnavailable
 from jobtable.jobs.lifecycle.instances import InstanceInfo
@@ -39,7 +39,7 @@ def worker(
         list[str] | None,
         typer.Option("--queue", "-q", metavar="NAME", help="Queue to serve; repeatable (default: the settings)"),
     ] = None,
-    slots: Annotated[int | None, typer.Option("--slots", min=1, help="Number of jobs to run at once")] = None,
+    slots: Annotated[int | None, typer.Option(min=1, help="Number of jobs to run at once")] = None,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="Exit when the queues are empty")] = False,
     until_stdin_closes: Annotated[
         bool, typer.Option("--until-stdin-closes", help="Stop when the program that writes to stdin exits")
@@ -102,10 +102,7 @@ def worker(
         threading.Thread(target=_drain_at_end_of_input, args=(jobs_worker,), name="stdin", daemon=True).start()
     with _watching(settings):
         report = jobs_worker.run()
-    if as_json:
-        print_json(report)
-    else:
-        print_table([vars(report)])
+    print_either(report, lambda: print_table([vars(report)]), as_json=as_json)
 
 
 def _settings(store: str | None, **flags: Any) -> Settings:

@@ -14,12 +14,13 @@ from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.job_waiting import seconds_of
 from jobtable.cli.local_workers import workers_for
 from jobtable.cli.opening import services_of
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, on_services
 from jobtable.cli.output import (
     ExitCode,
     bar,
     first_line,
     first_of,
+    print_either,
     print_fields,
     print_json,
     print_list,
@@ -110,7 +111,10 @@ def analyze(
 
 
 @app.command(example="jobtable conversations rerun 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --from layout --seed 8")
+@on_services(user=User)
 def rerun(
+    services: Services,
+    settings: Settings,
     run_id: RunId,
     first: Annotated[
         PipelineStage,
@@ -118,19 +122,14 @@ def rerun(
             "--from", case_sensitive=False, help="First stage to run again; the results of earlier ones are kept"
         ),
     ],
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Random seed, instead of the run's")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed, instead of the run's")] = None,
     submit_only: OnlySubmit = False,
-    user: User = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a stage and all later ones again, as a new run that keeps the results of the earlier ones."""
-    settings = chosen_settings(store, objects, user=user)
     _refuse_without_extra(settings, submit_only=submit_only)
-    with services_of(settings) as services:
-        run = services.get(ConversationRuns).rerun(run_id, first, seed=seed, user=settings.user)
-        _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
+    run = services.get(ConversationRuns).rerun(run_id, first, seed=seed, user=settings.user)
+    _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
 
 
 def _finish(services: Services, run: Run, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
@@ -191,20 +190,18 @@ def _stage_row(stage: PipelineStage, job: Job | None) -> dict[str, Any]:
 
 
 @app.command("runs", example="jobtable conversations runs biodiversity")
+@on_services
 def list_runs(
+    runs: ConversationRuns,
     conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="Id of the conversation")],
     limit: Limit = 50,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List the runs of a conversation, newest first."""
-    with open_services(store, objects) as services:
-        runs = services.get(ConversationRuns)
-        with first_of(runs.list_runs(conversation), limit) as records:
-            statuses = runs.statuses(records)
-            found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
-            print_list(found, _record_row, as_json=as_json, empty=f"Conversation {conversation} has no runs.")
+    with first_of(runs.list_runs(conversation), limit) as records:
+        statuses = runs.statuses(records)
+        found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
+        print_list(found, _record_row, as_json=as_json, empty=f"Conversation {conversation} has no runs.")
 
 
 def _record_row(record: dict[str, Any]) -> dict[str, Any]:
@@ -213,23 +210,21 @@ def _record_row(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @app.command(example="jobtable conversations show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --table topics")
+@on_services
 def show(
+    runs: ConversationRuns,
     run_id: RunId,
-    table: Annotated[ResultTable | None, typer.Option("--table", help="Show the results of this kind")] = None,
+    table: Annotated[ResultTable | None, typer.Option(help="Show the results of this kind")] = None,
     limit: Limit = 50,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a run with its stages, or its results."""
-    with open_services(store, objects) as services:
-        runs = services.get(ConversationRuns)
-        run = runs.get(run_id)
-        if table is None:
-            _print_run(runs, run, as_json=as_json)
-            return
-        found = runs.list_results(run_id, _KINDS[table])
-        print_list(found, _result_row, as_json=as_json, empty="No results match.", limit=limit)
+    run = runs.get(run_id)
+    if table is None:
+        _print_run(runs, run, as_json=as_json)
+        return
+    found = runs.list_results(run_id, _KINDS[table])
+    print_list(found, _result_row, as_json=as_json, empty="No results match.", limit=limit)
 
 
 def _result_row(result: JobResult) -> dict[str, Any]:
@@ -249,16 +244,15 @@ def _short(value: Any) -> Any:
 @app.command(
     example="jobtable conversations compare 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 0c6b1c1f-2f63-4d4f-9d5d-5f3c0d0e6b11"
 )
+@on_services
 def compare(
+    runs: ConversationRuns,
     one: RunId,
     other: Annotated[str, typer.Argument(metavar="OTHER", help="Id of the run to compare with")],
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two runs: settings, tables, clusters, topics and divisive comments."""
-    with open_services(store, objects) as services:
-        compared = compare_runs(services.get(ConversationRuns), one, other)
+    compared = compare_runs(runs, one, other)
     if as_json:
         print_json(compared)
         return
@@ -275,34 +269,30 @@ def compare(
 
 
 @app.command(example="jobtable conversations delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes")
+@on_services(user=User)
 def delete(
+    runs: ConversationRuns,
+    settings: Settings,
     run_id: RunId,
     stop: Annotated[
         bool, typer.Option("--stop", help="Cancel the run if it is active, and wait for its workers")
     ] = False,
     yes: Yes = False,
-    user: User = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Delete a run with its results, jobs and export; if interrupted, run it again."""
     confirm(f"Delete run {run_id} with its results, jobs and export?", yes=yes)
-    by = resolved(user=user).settings.user
-    with open_services(store, objects) as services:
-        deleted = services.get(ConversationRuns).delete(run_id, stop=stop, by=by)
-    if as_json:
-        print_json(deleted)
-    else:
-        say(f"Deleted {deleted.results} results and {deleted.items} items of jobs.")
+    deleted = runs.delete(run_id, stop=stop, by=settings.user)
+    counts = f"{deleted.results} results and {deleted.items} items of jobs"
+    print_either(deleted, lambda: say(f"Deleted {counts}."), as_json=as_json)
 
 
 @app.command(example="jobtable conversations example ./example --seed 7")
 def example(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write comments.csv and votes.csv to")],
     seed: Seed = 0,
-    comments: Annotated[int, typer.Option("--comments", min=1, help="Number of comments")] = 120,
-    voters: Annotated[int, typer.Option("--voters", min=0, help="Number of participants")] = 60,
+    comments: Annotated[int, typer.Option(min=1, help="Number of comments")] = 120,
+    voters: Annotated[int, typer.Option(min=0, help="Number of participants")] = 60,
 ) -> None:
     """Write the export of an invented conversation, to try the analysis."""
     _refuse_without_numbers()

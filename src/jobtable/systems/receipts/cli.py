@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from jobtable.app import Services
 from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.opening import store_of
 from jobtable.cli.options import (
@@ -19,11 +20,21 @@ from jobtable.cli.options import (
     ObjectsUrl,
     StoreUrl,
     is_missing,
+    on_services,
     open_services,
     open_store,
     store_settings,
 )
-from jobtable.cli.output import bar, print_fields, print_json, print_list, print_table, print_text, to_json
+from jobtable.cli.output import (
+    bar,
+    print_either,
+    print_fields,
+    print_json,
+    print_list,
+    print_table,
+    print_text,
+    to_json,
+)
 from jobtable.connection import connect
 from jobtable.errors import TableNotFound, ValueRefusedError, missing
 from jobtable.jobs.stored.entities import main
@@ -63,38 +74,33 @@ def add(
         raise ValueRefusedError(f"{file} is no JSON: {error}") from error
     with open_services(store, objects, creates=True) as services:
         stored = services.get(OcrService).store(result)
-    if as_json:
-        print_json(stored)
-    else:
-        print_fields({"written": stored.written, "there already": stored.already_there, "removed": stored.removed})
+    counts = {"written": stored.written, "there already": stored.already_there, "removed": stored.removed}
+    print_either(stored, lambda: print_fields(counts), as_json=as_json)
 
 
 @app.command("list", example="jobtable receipts list --limit 20")
+@on_services
 def list_receipts(
-    image: Annotated[str | None, typer.Option("--image", metavar="ID", help="Only receipts on this image")] = None,
+    ocr: OcrService,
+    image: Annotated[str | None, typer.Option(metavar="ID", help="Only receipts on this image")] = None,
     limit: Limit = 100,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List receipts, by image."""
-    with open_services(store, objects) as services:
-        ocr = services.get(OcrService)
-        found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
-        print_list(found, _receipt_row, as_json=as_json, empty="No receipts match.", limit=limit)
+    found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
+    print_list(found, _receipt_row, as_json=as_json, empty="No receipts match.", limit=limit)
 
 
 @app.command(example="jobtable receipts show 3f52804b-2fad-4e00-92c8-b593da3a8ed3 1")
+@on_services
 def show(
+    ocr: OcrService,
     image_id: ImageId,
     receipt_id: Annotated[int, typer.Argument(metavar="RECEIPT", min=0, help="Number of the receipt on the image")],
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a receipt: merchant, text, and the labels of its words."""
-    with open_services(store, objects) as services:
-        contents = services.get(OcrService).read_receipt(image_id, receipt_id)
+    contents = ocr.read_receipt(image_id, receipt_id)
     if as_json:
         print_json({name: to_json(value) for name, value in vars(contents).items()})
         return
@@ -123,23 +129,18 @@ def _line_rows(contents: ReceiptContents) -> list[dict[str, Any]]:
 
 
 @app.command(example="jobtable receipts labels --status NEEDS_REVIEW")
+@on_services
 def labels(
-    status: Annotated[
-        str | None, typer.Option("--status", help="Only labels with this validation status, as in VALID")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option("--label", help="Only labels with this name, as in MERCHANT_NAME")
-    ] = None,
+    services: Services,
+    status: Annotated[str | None, typer.Option(help="Only labels with this validation status, as in VALID")] = None,
+    label: Annotated[str | None, typer.Option(help="Only labels with this name, as in MERCHANT_NAME")] = None,
     limit: Limit = 100,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List the labels of words, by status or by name."""
-    with open_services(store, objects) as services:
-        found = _labels(LabelService(services.jobs.store), status, label)
-        chosen = (each for each in found if status in (None, each.validation_status))
-        print_list(chosen, _label_row, as_json=as_json, empty="No labels match.", limit=limit)
+    found = _labels(LabelService(services.jobs.store), status, label)
+    chosen = (each for each in found if status in (None, each.validation_status))
+    print_list(chosen, _label_row, as_json=as_json, empty="No labels match.", limit=limit)
 
 
 def _labels(service: LabelService, status: str | None, label: str | None) -> Query[ReceiptWordLabel]:
@@ -149,49 +150,36 @@ def _labels(service: LabelService, status: str | None, label: str | None) -> Que
 
 
 @app.command(example="jobtable receipts validations --status NEEDS_REVIEW")
+@on_services
 def validations(
-    status: Annotated[
-        list[str] | None, typer.Option("--status", help="Only validations with this status; repeatable")
-    ] = None,
+    services: Services,
+    status: Annotated[list[str] | None, typer.Option(help="Only validations with this status; repeatable")] = None,
     limit: Limit = 100,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List validations of receipts by status."""
-    with open_services(store, objects) as services:
-        service = ValidationService(services.jobs.store)
-        found = chain.from_iterable(service.list_by_status(each) for each in status or ValidationStatus)
-        print_list(found, _validation_row, as_json=as_json, empty="No validations match.", limit=limit)
+    service = ValidationService(services.jobs.store)
+    found = chain.from_iterable(service.list_by_status(each) for each in status or ValidationStatus)
+    print_list(found, _validation_row, as_json=as_json, empty="No validations match.", limit=limit)
 
 
 @app.command(example="jobtable receipts delete 3f52804b-2fad-4e00-92c8-b593da3a8ed3 --yes")
-def delete(
-    image_id: ImageId,
-    yes: Yes = False,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
-    as_json: AsJson = False,
-) -> None:
+@on_services
+def delete(ocr: OcrService, image_id: ImageId, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete an image with its receipts and all their data."""
     confirm(f"Delete image {image_id} with all its receipts?", yes=yes)
-    with open_services(store, objects) as services:
-        deleted = services.get(OcrService).delete_image(image_id)
+    deleted = ocr.delete_image(image_id)
     if not deleted:
         raise missing("image", image_id)
-    if as_json:
-        print_json({"image_id": image_id, "items": deleted})
-    else:
-        print_text(f"{image_id} deleted ({deleted} items)")
+    done = {"image_id": image_id, "items": deleted}
+    print_either(done, lambda: print_text(f"{image_id} deleted ({deleted} items)"), as_json=as_json)
 
 
 @app.command(example="jobtable receipts migrate --store dynamodb://eu-central-1 --dry-run")
 def migrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, but write nothing")] = False,
     store: StoreUrl = None,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="URL", help="Store of the main table, if it is another one")
-    ] = None,
+    to: Annotated[str | None, typer.Option(metavar="URL", help="Store of the main table, if it is another one")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy the receipts of the legacy table into the main table.

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from jobtable.cli.framework import Yes, confirm, new_group
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, open_services, resolved
-from jobtable.cli.output import print_json, say
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, on_services, open_services
+from jobtable.cli.output import print_either, say
 from jobtable.objects import object_key
+from jobtable.settings import Settings
 from jobtable.systems.journeys.archives.check import MOST_BYTES
 from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.archives.restore import Existing
@@ -34,58 +35,48 @@ def export(
     file = file_to_write(target)
     with open_services(store, objects) as services:
         made = services.get(JourneyBackups).get_journey_complete(journey_id, file)
-    if as_json:
-        told = {"file": str(target), "journey": journey_id, "items": made.items, "objects": made.objects}
-        print_json(told | {"bytes": target.stat().st_size})
-    else:
-        say(f"Wrote {target}: {made.items} items and {made.objects} objects.")
+    counts = {"file": str(target), "journey": journey_id, "items": made.items, "objects": made.objects}
+    written = f"Wrote {target}: {made.items} items and {made.objects} objects."
+    print_either(counts | {"bytes": target.stat().st_size}, lambda: say(written), as_json=as_json)
 
 
 @app.command("import", example="jobtable journeys import backup.zip --existing merge")
+@on_services(creates=True)
 def import_journey(
+    backups: JourneyBackups,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="File that `journeys export` wrote")],
     existing: Annotated[
         Existing,
         typer.Option(
-            "--existing",
             help="Where the journey is there: refuse; merge, which adds what is missing; replace, which makes it the "
             "file's.",
         ),
     ] = Existing.REFUSE,
-    most_bytes: Annotated[
-        int, typer.Option("--most-bytes", min=1, help="Reject a file whose unpacked size is larger")
-    ] = MOST_BYTES,
+    most_bytes: Annotated[int, typer.Option(min=1, help="Reject a file whose unpacked size is larger")] = MOST_BYTES,
     yes: Yes = False,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Import a journey after its whole file is checked; if interrupted, run it again."""
     if existing is Existing.REPLACE:
         confirm(f"Delete everything of the stored journey that {path} does not contain?", yes=yes)
-    with open_services(store, objects, creates=True) as services:
-        done = services.get(JourneyBackups).import_journey_complete(path, existing, most_bytes=most_bytes)
-    if as_json:
-        print_json(done)
-        return
+    done = backups.import_journey_complete(path, existing, most_bytes=most_bytes)
     removed = f", removed {done.removed_items} and {done.removed_objects}" if existing is Existing.REPLACE else ""
-    say(f"Journey {done.journey_id}: stored {done.items} items and {done.objects} objects{removed}.")
+    stored = f"Journey {done.journey_id}: stored {done.items} items and {done.objects} objects{removed}."
+    print_either(done, lambda: say(stored), as_json=as_json)
 
 
 @app.command(example="jobtable journeys delete JRN-1 --yes")
+@on_services(user=User)
 def delete(
+    backups: JourneyBackups,
+    settings: Settings,
     journey_id: JourneyId,
     stop: Annotated[
         bool, typer.Option("--stop", help="Cancel the journey if it is active, and wait for its worker")
     ] = False,
     yes: Yes = False,
-    user: User = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
 ) -> None:
     """Delete a journey and its jobs, with every item and object; if interrupted, run it again."""
     confirm(f"Delete journey {journey_id} with its executions, jobs, logs, reports and files?", yes=yes)
-    by = resolved(user=user).settings.user
-    with open_services(store, objects) as services:
-        count = services.get(JourneyBackups).delete_journey(journey_id, stop=stop, by=by)
+    count = backups.delete_journey(journey_id, stop=stop, by=settings.user)
     say(f"Deleted journey {journey_id}: {count} items, and its objects.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from jobtable.app import Services
 from jobtable.cli.framework import new_group
 from jobtable.cli.local_workers import workers_for
 from jobtable.cli.opening import services_of
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, on_services
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.settings import Settings
 from jobtable.systems.journeys.cli import archives, details
@@ -24,7 +24,7 @@ from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
-from jobtable.systems.journeys.service import CompleteJourney, Journeys
+from jobtable.systems.journeys.service import Journeys
 
 app = new_group()
 for part in (details, archives):
@@ -47,21 +47,21 @@ def create(
         Path,
         typer.Argument(metavar="SOURCE", dir_okay=False, help="SQLite file to transform, where workers can read it"),
     ],
-    name: Annotated[str, typer.Option("--name", help="Name of the journey")] = "Product catalogue",
+    name: Annotated[str, typer.Option(help="Name of the journey")] = "Product catalogue",
     journey_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Id of the journey (default: a new one)")
     ] = None,
-    priority: Annotated[Priority, typer.Option("--priority", help="Priority of the journey")] = Priority.MEDIUM,
-    batch_rows: Annotated[int, typer.Option("--batch-rows", min=1, help="Number of rows to migrate at once")] = 200,
+    priority: Annotated[Priority, typer.Option(help="Priority of the journey")] = Priority.MEDIUM,
+    batch_rows: Annotated[int, typer.Option(min=1, help="Number of rows to migrate at once")] = 200,
     stage: Annotated[
         list[str] | None,
-        typer.Option("--stage", metavar="STAGE=MODULE:CLASS", help="Class for a stage, instead of the default one"),
+        typer.Option(metavar="STAGE=MODULE:CLASS", help="Class for a stage, instead of the default one"),
     ] = None,
     can_skip: Annotated[
-        list[str] | None, typer.Option("--can-skip", metavar="STAGE", help="Stage that may be skipped; repeatable")
+        list[str] | None, typer.Option(metavar="STAGE", help="Stage that may be skipped; repeatable")
     ] = None,
     rules: Annotated[bool, typer.Option("--rules/--no-rules", help="Add the rules of the example, or none")] = True,
-    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Maximum duration of a stage in seconds")] = 1800,
+    timeout: Annotated[int, typer.Option(min=1, help="Maximum duration of a stage in seconds")] = 1800,
     user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
@@ -87,9 +87,7 @@ def create(
         services.get(Journeys).create_from_template(journey, template, with_example_rules=rules)
         if settings.server is None and not source.exists():
             say(f"File {source.absolute()} does not exist here; the journey fails unless its workers find it.")
-        _print_journey(
-            services.get(Journeys).get_complete_journey(journey.journey_id, consistent=True), as_json=as_json
-        )
+        _print_journey(services.get(Journeys), journey.journey_id, as_json=as_json)
 
 
 def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
@@ -105,8 +103,8 @@ def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
 @app.command(example="jobtable journeys example catalogue.db --products 2000")
 def example(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="SQLite file to write")],
-    products: Annotated[int, typer.Option("--products", min=1, help="Number of products")] = 500,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same rows")] = 1,
+    products: Annotated[int, typer.Option(min=1, help="Number of products")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed; the same seed gives the same rows")] = 1,
 ) -> None:
     """Write an invented product catalogue, to try a journey."""
     try:
@@ -117,94 +115,88 @@ def example(
 
 
 @app.command("list", example="jobtable journeys list --status running --json")
+@on_services
 def list_journeys(
-    status: Annotated[JourneyStatus | None, typer.Option("--status", help="Only journeys with this status")] = None,
+    journeys: Journeys,
+    status: Annotated[JourneyStatus | None, typer.Option(help="Only journeys with this status")] = None,
     limit: Limit = 50,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """List journeys, newest first."""
-    with open_services(store, objects) as services:
-        found = services.get(Journeys).list_journeys(status, newest_first=True)
-        empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
-        if status is not None:
-            empty = f"No journey is {status}."
-        print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
+    empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
+    if status is not None:
+        empty = f"No journey is {status}."
+    found = journeys.list_journeys(status, newest_first=True)
+    print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
 @app.command(example="jobtable journeys show JRN-1")
-def show(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+@on_services
+def show(journeys: Journeys, journey_id: JourneyId, as_json: AsJson = False) -> None:
     """Show a journey with its stages and executions."""
-    with open_services(store, objects) as services:
-        _print_journey(services.get(Journeys).get_complete_journey(journey_id, consistent=True), as_json=as_json)
+    _print_journey(journeys, journey_id, as_json=as_json)
 
 
 @app.command(example="jobtable journeys run JRN-1")
+@on_services(user=User)
 def run(
+    services: Services,
+    settings: Settings,
     journey_id: JourneyId,
     skip: Skip = None,
     submit_only: OnlySubmit = False,
-    user: User = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a journey with its own worker and a progress bar, or continue it after a crash or Ctrl-C."""
-    settings = chosen_settings(store, objects, user=user)
-    _begin(journey_id, settings, lambda runner: runner.run, skip, submit_only=submit_only, as_json=as_json)
+    _skip(services, journey_id, skip)
+    journey = services.get(JourneyRunner).run(journey_id, by=settings.user)
+    _finish(services, settings, journey, submit_only=submit_only, as_json=as_json)
 
 
 @app.command(example="jobtable journeys resume JRN-1")
+@on_services(user=User)
 def resume(
+    services: Services,
+    settings: Settings,
     journey_id: JourneyId,
     submit_only: OnlySubmit = False,
-    user: User = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Resume a paused journey after its last finished step."""
-    settings = chosen_settings(store, objects, user=user)
-    _begin(journey_id, settings, lambda runner: runner.resume, submit_only=submit_only, as_json=as_json)
+    journey = services.get(JourneyRunner).resume(journey_id, by=settings.user)
+    _finish(services, settings, journey, submit_only=submit_only, as_json=as_json)
 
 
 @app.command(example="jobtable journeys retry JRN-1")
+@on_services(user=User)
 def retry(
+    services: Services,
+    settings: Settings,
     journey_id: JourneyId,
     skip: Skip = None,
     submit_only: OnlySubmit = False,
-    user: User = None,
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the failed or cancelled stage again, as a new execution, and then the later stages."""
-    settings = chosen_settings(store, objects, user=user)
-    _begin(journey_id, settings, lambda runner: runner.retry, skip, submit_only=submit_only, as_json=as_json)
+    _skip(services, journey_id, skip)
+    journey = services.get(JourneyRunner).retry(journey_id, by=settings.user)
+    _finish(services, settings, journey, submit_only=submit_only, as_json=as_json)
 
 
-def _begin(
-    journey_id: str,
-    settings: Settings,
-    verb: Callable[[JourneyRunner], Callable[..., Journey]],
-    skip: Sequence[str] | None = None,
-    *,
-    submit_only: bool,
-    as_json: bool,
-) -> None:
-    """Let a journey continue, show a progress bar, print the journey, and exit with 5 unless it is completed."""
-    with services_of(settings) as services:
-        for stage_id in skip or ():
-            services.get(JourneyRunner).skip(journey_id, stage_id)
-        journey = verb(services.get(JourneyRunner))(journey_id, by=settings.user)
-        if not submit_only and journey.status is JourneyStatus.RUNNING:
-            try:
-                journey = _work(services, settings, journey)
-            except KeyboardInterrupt:
-                say(f"Finished steps stay finished; continue with: jobtable journeys run {journey_id}")
-                raise
-        _print_journey(services.get(Journeys).get_complete_journey(journey_id, consistent=True), as_json=as_json)
+def _skip(services: Services, journey_id: str, stages: Sequence[str] | None) -> None:
+    for stage_id in stages or ():
+        services.get(JourneyRunner).skip(journey_id, stage_id)
+
+
+def _finish(services: Services, settings: Settings, journey: Journey, *, submit_only: bool, as_json: bool) -> None:
+    """Wait for a journey with a progress bar, print it, and exit with 5 unless it is completed."""
+    if not submit_only and journey.status is JourneyStatus.RUNNING:
+        try:
+            journey = _work(services, settings, journey)
+        except KeyboardInterrupt:
+            say(f"Finished steps stay finished; continue with: jobtable journeys run {journey.journey_id}")
+            raise
+    _print_journey(services.get(Journeys), journey.journey_id, as_json=as_json)
     if not submit_only and journey.status is not JourneyStatus.COMPLETED:
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
@@ -221,23 +213,23 @@ def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
 
 
 @app.command(example="jobtable journeys pause JRN-1")
-def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+@on_services
+def pause(runner: JourneyRunner, journey_id: JourneyId) -> None:
     """Pause a journey after its current step, or where that step saves its position."""
-    with open_services(store, objects) as services:
-        services.get(JourneyRunner).pause(journey_id)
+    runner.pause(journey_id)
     say(f"Journey {journey_id} is paused; continue with `jobtable journeys resume {journey_id}`.")
 
 
 @app.command(example="jobtable journeys cancel JRN-1")
-def cancel(journey_id: JourneyId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+@on_services(user=User)
+def cancel(runner: JourneyRunner, settings: Settings, journey_id: JourneyId) -> None:
     """Cancel a journey; its results so far are kept."""
-    by = resolved(user=user).settings.user
-    with open_services(store, objects) as services:
-        services.get(JourneyRunner).cancel(journey_id, by=by)
+    runner.cancel(journey_id, by=settings.user)
     say(f"Journey {journey_id} is cancelled.")
 
 
-def _print_journey(found: CompleteJourney, *, as_json: bool) -> None:
+def _print_journey(journeys: Journeys, journey_id: str, *, as_json: bool) -> None:
+    found = journeys.get_complete_journey(journey_id, consistent=True)
     if as_json:
         print_json(found)
         return

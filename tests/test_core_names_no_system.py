@@ -9,7 +9,7 @@ from pathlib import Path
 import jobtable
 
 CORE = Path(jobtable.__file__).parent
-SYSTEM_WORD = re.compile(r"sweep|journey|conversation|album|receipt|(?<!\w)executions?(?!\w)", re.IGNORECASE)
+SYSTEM_WORD = re.compile(r"sweep|journey|conversation|album|receipt", re.IGNORECASE)
 ALLOWED = {
     "objects sweep": "the command that removes objects that no record names; no system has a part in it",
     'Name("sweep_id")': "the stored name of QueueJob.group_id, from the specification of the main table",

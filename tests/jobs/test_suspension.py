@@ -116,7 +116,10 @@ def wait_once(job: JobContext) -> int:
 
 
 @pytest.mark.parametrize("mode", ["inline", "process"])
-def test_a_task_suspends_its_job(tmp_path: Path, mode: Literal["inline", "process"]) -> None:
+def test_a_task_suspends_its_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Literal["inline", "process"]
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
     opener = partial(open_jobs, f"file:{tmp_path}/jobs.db")
     with opener() as jobs:
         jobs.submit(NewJob(name="job", job_id="a", task=wait_once))

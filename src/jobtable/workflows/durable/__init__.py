@@ -1,0 +1,1 @@
+"""Durable functions: handlers of the AWS Durable Execution SDK on the job engine."""

@@ -15,7 +15,8 @@ from tests.embedded.side_by_side import N, Request, S
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.dispatch import OPERATIONS
-from jobtable.embedded.shapes import REQUESTS, Binary, Collection, Scalar, Shape, Structure
+from jobtable.embedded.request_model import REQUESTS
+from jobtable.embedded.shapes import Binary, Collection, Scalar, Shape, Structure
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.errors import RequestError, RequestRefused
 

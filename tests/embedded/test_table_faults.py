@@ -256,6 +256,11 @@ FAULTS: list[tuple[str, Request, str]] = [
     ),
     (
         "CreateTable",
+        globals_(index("ggg", "a", Projection={"ProjectionType": "INCLUDE", "NonKeyAttributes": [None]})),
+        "Attribute name must be specified.",
+    ),
+    (
+        "CreateTable",
         globals_(index("ggg", "a", Projection=include("x", "x"))),
         f"{INVALID}Duplicate element in NonKeyAttributes: x",
     ),

@@ -46,6 +46,7 @@ TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided Resour
         ([], "Atleast one Tag needs to be provided as Input."),
         ([{"Key": "", "Value": ""}], "The Tag Key provided is invalid, Key: "),
         ([{"Value": ""}], "The Tag Key provided is invalid, Key: null"),
+        ([None], "The Tag Key provided is invalid, Key: null"),
         ([{"Key": "x" * 129, "Value": ""}], f"The Tag Key provided is invalid, Key: {'x' * 129}"),
         ([{"Key": "x", "Value": "y" * 257}], f"The Tag Value provided is invalid, Value: {'y' * 257}"),
         ([{"Key": "x"}], "The Tag Value provided is invalid, Value: null"),
@@ -59,7 +60,9 @@ TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided Resour
         ([{"Key": str(number), "Value": ""} for number in range(51)], TOO_MANY_TAGS),
     ],
 )
-def test_tags_that_break_a_rule_are_refused(engine: EmbeddedBackend, tags: list[Request] | None, message: str) -> None:
+def test_tags_that_break_a_rule_are_refused(
+    engine: EmbeddedBackend, tags: list[Request | None] | None, message: str
+) -> None:
     arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
     with pytest.raises(RequestRefused) as caught:
         engine.execute("TagResource", {"ResourceArn": arn, "Tags": tags})

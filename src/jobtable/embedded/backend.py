@@ -9,7 +9,7 @@ from pydantic_core import PydanticSerializationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded.dispatch import handler_of
-from jobtable.embedded.shapes import as_read, wrong_type
+from jobtable.embedded.request_model import read_request, wrong_type
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.wordings import expect_type, in_words_of
 from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
@@ -51,9 +51,9 @@ class EmbeddedBackend:
 
     def _execute_as_read(self, operation: str, request: Request, refusal: RequestError) -> Response:
         """Run a refused request with members of other JSON types again, if DynamoDB would read all of them."""
-        read = as_read(operation, request)
-        mistyped = wrong_type(operation, read)
-        if mistyped is not None:
+        try:
+            read = read_request(operation, request)
+        except RequestRefused as mistyped:
             raise mistyped from refusal
         return self.execute(operation, read)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, datetime
 
-from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import (
     Description,
     describe_encryption,
@@ -16,7 +15,7 @@ from jobtable.embedded.descriptions import (
     describe_stream,
     told_time,
 )
-from jobtable.embedded.request_checks import optional_moment
+from jobtable.embedded.request_checks import check_constraints, optional_moment
 from jobtable.embedded.restores import refuse_other_region, refuse_taken_name, restored_record
 from jobtable.embedded.storage import Storage, Transaction, View, restoring
 from jobtable.embedded.storage.restoring import AFTER_ALL_LABELS, BackupRecord, BackupSelection, label_at

@@ -12,26 +12,9 @@ from pydantic_core import from_json
 from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.key_checks import KEY_MISMATCH, ItemKeyMismatch, key_position
-from jobtable.embedded.request_checks import (
-    AT_LEAST_ONE,
-    CAPACITY,
-    COLLECTION_METRICS,
-    OPTIONAL_BOOLEAN,
-    OPTIONAL_MAP,
-    OPTIONAL_STRING,
-    REQUIRED_MAP,
-    Member,
-    Tables,
-    check_members,
-    check_parameters,
-    constraint,
-    constraints_broken,
-    find_table,
-    lower_first,
-    map_of_tables_faults,
-    older_parameters,
-    unshown_constraint,
-)
+from jobtable.embedded.request_checks import Tables, check_members, check_parameters, find_table, older_parameters
+from jobtable.embedded.request_model import REQUESTS, STRUCTURES, map_of_tables_faults
+from jobtable.embedded.shapes import missing_member
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import (
@@ -43,7 +26,14 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
 )
 from jobtable.embedded.values import SEVERAL_TYPES, validate_item
-from jobtable.embedded.wordings import expect_type
+from jobtable.embedded.wordings import (
+    AT_LEAST_ONE,
+    constraint,
+    constraints_broken,
+    expect_type,
+    lower_first,
+    unshown_constraint,
+)
 from jobtable.embedded.writes import Write, delete_of, put_of, read_olds, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
@@ -55,18 +45,6 @@ MAX_GETS = 100
 MAX_WRITES = 25
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 
-_GET_MEMBERS = {"RequestItems": Member(dict, required=True, names_tables=True), "ReturnConsumedCapacity": CAPACITY}
-_KEYS_MEMBERS = {
-    "Keys": Member(list, required=True),
-    "ConsistentRead": OPTIONAL_BOOLEAN,
-    "ProjectionExpression": OPTIONAL_STRING,
-    "ExpressionAttributeNames": OPTIONAL_MAP,
-}
-_WRITE_MEMBERS = {
-    "ReturnConsumedCapacity": CAPACITY,
-    "ReturnItemCollectionMetrics": COLLECTION_METRICS,
-    "RequestItems": REQUIRED_MAP,
-}
 _MEMBER_OF_WRITE = {"DeleteRequest": "Key", "PutRequest": "Item"}
 
 _DUPLICATES = "Provided list of item keys contains duplicates"
@@ -116,7 +94,7 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
     if type(request) is StoreRequest:
         known = {name: _Gets(per_table, per_table["Keys"], None) for name, per_table in request["RequestItems"].items()}
         return _read(storage, known, wanted_capacity(request), as_json=True)
-    check_members(request, _GET_MEMBERS)
+    check_members(request, REQUESTS["BatchGetItem"])
     if not request["RequestItems"]:
         raise constraints_broken([unshown_constraint("RequestItems", AT_LEAST_ONE)])
     count = 0
@@ -126,7 +104,7 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
         per_table = {} if table_request is None else table_request  # null is a missing member
         expect_type(per_table, dict)
         found = older[name] = older_parameters("BatchGetItem", per_table, request)
-        check_members(per_table, _KEYS_MEMBERS, path, found.faults(path) if found else ())
+        check_members(per_table, STRUCTURES["KeysAndAttributes"], path, found.faults(path) if found else ())
         if not 1 <= len(per_table["Keys"]) <= MAX_GETS:
             rule = f"Member must have length less than or equal to {MAX_GETS}" if per_table["Keys"] else AT_LEAST_ONE
             raise constraints_broken([unshown_constraint(f"RequestItems.{name}.member.Keys", rule)])
@@ -181,7 +159,7 @@ def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None
 
 def batch_write_item(storage: Storage, request: Request) -> Response:
     """Put and delete items of several tables; all of it is done when this returns."""
-    check_members(request, _WRITE_MEMBERS)
+    check_members(request, REQUESTS["BatchWriteItem"])
     # A null list is an empty one.
     requests = {name: [] if one is None else one for name, one in request["RequestItems"].items()}
     _check_lists_of_writes(requests)
@@ -293,11 +271,7 @@ def _check_writes(requests: dict[str, list[Any]]) -> None:
         for number, write in enumerate(per_table, 1):
             expect_type(write, dict)
             faults += [
-                constraint(
-                    f"requestItems.{table_name}.member.{number}.member.{lower_first(name)}.{lower_first(member)}",
-                    "null",
-                    "Member must not be null",
-                )
+                missing_member(f"requestItems.{table_name}.member.{number}.member.{lower_first(name)}.", member)
                 for name, member in _MEMBER_OF_WRITE.items()
                 if _lacks(write.get(name), member)
             ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TypeAlias
 
+from jobtable.embedded.request_model import read_request
 from jobtable.embedded.storage import Storage
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request, Response
@@ -53,6 +55,8 @@ OPERATIONS = {
     "GetRecords": "streams:records",
 }
 """The module of each operation, below `jobtable.embedded`, and the function in it."""
+_OF_ITEMS = frozenset({"items", "queries", "batches", "transactions", "partiql.operations"})
+"""The modules that read members where they need them. Types are checked only for requests that they refuse."""
 
 _loaded: dict[str, Handler] = {}
 
@@ -64,5 +68,11 @@ def handler_of(operation: str) -> Handler:
         if operation not in OPERATIONS:
             raise RequestRefused(f"This engine has no operation {operation!r}", code="UnknownOperationException")
         module, _, function = OPERATIONS[operation].partition(":")
-        handler = _loaded[operation] = getattr(import_module(f"jobtable.embedded.{module}"), function)
+        handler = getattr(import_module(f"jobtable.embedded.{module}"), function)
+        _loaded[operation] = handler = handler if module in _OF_ITEMS else partial(_run_as_read, operation, handler)
     return handler
+
+
+def _run_as_read(operation: str, handler: Handler, storage: Storage, request: Request) -> Response:
+    """Read the whole request first, so that its function can rely on the types of its members."""
+    return handler(storage, read_request(operation, request))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_core import from_json, to_json
@@ -10,32 +9,26 @@ from pydantic_core import from_json, to_json
 from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
 from jobtable.embedded.key_checks import key_position, plain_position, refuse_nested_keys
 from jobtable.embedded.request_checks import (
-    AT_LEAST_ONE,
-    CAPACITY,
-    COLLECTION_METRICS,
-    OLDER_RETURN_VALUES,
-    OPTIONAL_BOOLEAN,
-    OPTIONAL_MAP,
-    OPTIONAL_STRING,
-    REQUIRED_MAP,
-    RETURN_VALUES,
-    RETURN_VALUES_ON_FAILURE,
-    TABLE_NAME,
     Lookup,
-    Member,
     Tables,
     check_members,
     check_parameters,
-    constraints_broken,
     find_table,
     older_parameters,
-    unshown_constraint,
 )
+from jobtable.embedded.request_model import REQUESTS
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import collection_metrics, read_report, wants_collection_metrics, write_report
 from jobtable.embedded.values import validate_item
-from jobtable.embedded.wordings import ItemTooLarge, NotOneType, is_deeper
+from jobtable.embedded.wordings import (
+    AT_LEAST_ONE,
+    ItemTooLarge,
+    NotOneType,
+    constraints_broken,
+    is_deeper,
+    unshown_constraint,
+)
 from jobtable.embedded.writes import (
     Kind,
     Write,
@@ -49,33 +42,6 @@ from jobtable.store.backend import Item, Request, Response, StoreRequest
 if TYPE_CHECKING:
     from jobtable.embedded.older import OlderParameters
 
-_GET_MEMBERS = {
-    "ReturnConsumedCapacity": CAPACITY,
-    "Key": REQUIRED_MAP,
-    "TableName": TABLE_NAME,
-    "ConsistentRead": OPTIONAL_BOOLEAN,
-    "ProjectionExpression": OPTIONAL_STRING,
-    "ExpressionAttributeNames": OPTIONAL_MAP,
-}
-_WRITE_MEMBERS = {
-    "ReturnConsumedCapacity": CAPACITY,
-    "ReturnValues": RETURN_VALUES,
-    "ReturnItemCollectionMetrics": COLLECTION_METRICS,
-    "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
-    "TableName": TABLE_NAME,
-    "ConditionExpression": OPTIONAL_STRING,
-    "ExpressionAttributeNames": OPTIONAL_MAP,
-    "ExpressionAttributeValues": OPTIONAL_MAP,
-}
-_PUT_MEMBERS = {**_WRITE_MEMBERS, "Item": REQUIRED_MAP}
-_DELETE_MEMBERS = {**_WRITE_MEMBERS, "Key": REQUIRED_MAP}
-_UPDATE_MEMBERS = {
-    "ReturnConsumedCapacity": CAPACITY,
-    "TableName": TABLE_NAME,
-    **_DELETE_MEMBERS,
-    "UpdateExpression": OPTIONAL_STRING,
-}
-
 _MAX_LEVELS = 128
 """Levels of JSON that DynamoDB's newer reader reads (see wordings.py). The older one reads deeper requests."""
 
@@ -85,7 +51,7 @@ def get_item(storage: Storage, request: Request) -> Response:
     read = _plain_read(storage, request)
     if read is None:
         older = older_parameters("GetItem", request)
-        _check_members(request, _GET_MEMBERS, older)
+        _check_members("GetItem", request, older)
         read = prepare_read(storage, request, older)
     table, position, projection = read
     found = storage.sized(table, position)
@@ -125,30 +91,27 @@ def prepare_read(
     return table, key_position(table, key), projection
 
 
-def _check_members(request: Request, members: Mapping[str, Member], older: OlderParameters | None) -> None:
+def _check_members(operation: str, request: Request, older: OlderParameters | None) -> None:
     """Raise RequestRefused if a member has the wrong JSON type or breaks a constraint.
 
     DynamoDB's newer reader reports an empty table name, and invalid ReturnValues of an update, before all other faults
     and alone. A request that lacks a member goes through the older one, which reports all at once.
     """
+    structure = REQUESTS[operation]
     try:
-        check_members(request, members, found=older.faults(is_newer=True) if older else ())
+        check_members(request, structure, found=older.faults(is_newer=True) if older else ())
     except RequestRefused as error:
-        if error.code == RequestRefused.code:
-            _refuse_members(request, members, older)
+        if error.code != RequestRefused.code:
+            raise
+        if any(request.get(name) is None for name in structure.required) or is_deeper(request, _MAX_LEVELS):
+            check_members(request, structure, found=older.faults() if older else (), by_older_reader=True)
+        elif not request["TableName"]:
+            raise constraints_broken([unshown_constraint("TableName", AT_LEAST_ONE)]) from error
+        elif operation == "UpdateItem":
+            faults = list(structure.faults_of("ReturnValues", request.get("ReturnValues", "NONE")))
+            if faults:
+                raise constraints_broken(faults) from error
         raise
-
-
-def _refuse_members(request: Request, members: Mapping[str, Member], older: OlderParameters | None) -> None:
-    is_missing = any(member.required and request.get(name) is None for name, member in members.items())
-    if is_missing or is_deeper(request, _MAX_LEVELS):
-        other = {"ReturnValues": OLDER_RETURN_VALUES}
-        others = {name: other.get(name, member) for name, member in members.items()}
-        check_members(request, others, found=older.faults() if older else ())
-    elif not request["TableName"]:
-        raise constraints_broken([unshown_constraint("TableName", AT_LEAST_ONE)])
-    elif members is _UPDATE_MEMBERS:
-        check_members(request, {"ReturnValues": RETURN_VALUES})
 
 
 def _plain_read(storage: Storage, request: Request) -> Read | None:
@@ -204,11 +167,7 @@ def update_item(storage: Storage, request: Request) -> Response:
     return _write("update", storage, request)
 
 
-_WRITES: dict[Kind, tuple[str, Mapping[str, Member]]] = {
-    "put": ("PutItem", _PUT_MEMBERS),
-    "delete": ("DeleteItem", _DELETE_MEMBERS),
-    "update": ("UpdateItem", _UPDATE_MEMBERS),
-}
+_OPERATIONS: dict[Kind, str] = {"put": "PutItem", "delete": "DeleteItem", "update": "UpdateItem"}
 
 
 def _write(kind: Kind, storage: Storage, request: Request) -> Response:
@@ -218,9 +177,8 @@ def _write(kind: Kind, storage: Storage, request: Request) -> Response:
         except RequestRefused:  # told in the words for every request
             write = _prepared(kind, storage, request)
     else:
-        operation, members = _WRITES[kind]
-        older = older_parameters(operation, request)
-        _check_members(request, members, older)
+        older = older_parameters(_OPERATIONS[kind], request)
+        _check_members(_OPERATIONS[kind], request, older)
         write = _prepared(kind, storage, request, older)
     refuse_costly_update(write.update)
     return run_write(storage, request, write)

@@ -32,17 +32,8 @@ from jobtable.embedded.read_targets import (
     start_key,
     start_position,
 )
-from jobtable.embedded.request_checks import (
-    CAPACITY,
-    OPTIONAL_BOOLEAN,
-    OPTIONAL_MAP,
-    OPTIONAL_STRING,
-    TABLE_NAME,
-    Member,
-    check_members,
-    check_parameters,
-    older_parameters,
-)
+from jobtable.embedded.request_checks import check_members, check_parameters, older_parameters
+from jobtable.embedded.request_model import REQUESTS
 from jobtable.embedded.storage import Storage, View
 from jobtable.embedded.table_schema import IndexSchema, Range, TableSchema, just_after, segment_range
 from jobtable.embedded.units import Units, read_rate, read_units, wanted_capacity
@@ -148,34 +139,13 @@ def _projected_items(view: View, reading: Reading, index: IndexSchema) -> Page:
 if TYPE_CHECKING:
     from jobtable.embedded.older import OlderParameters
 
-_SELECTS = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
-_READ_MEMBERS = {
-    "ReturnConsumedCapacity": CAPACITY,
-    "Select": Member(str, enum=_SELECTS),
-    "TableName": TABLE_NAME,
-    "IndexName": Member(str, is_index_name=True),
-    "Limit": Member(int, least=1, is_shown=False),
-    "ConsistentRead": OPTIONAL_BOOLEAN,
-    "ExclusiveStartKey": OPTIONAL_MAP,
-    "FilterExpression": OPTIONAL_STRING,
-    "ProjectionExpression": OPTIONAL_STRING,
-    "ExpressionAttributeNames": OPTIONAL_MAP,
-    "ExpressionAttributeValues": OPTIONAL_MAP,
-}
-_QUERY_MEMBERS = {**_READ_MEMBERS, "KeyConditionExpression": OPTIONAL_STRING, "ScanIndexForward": OPTIONAL_BOOLEAN}
-_SCAN_MEMBERS = {
-    **_READ_MEMBERS,
-    "Segment": Member(int, least=0, most=999999, is_shown=False),
-    "TotalSegments": Member(int, least=1, most=1000000),
-}
-
 
 def query(storage: Storage, request: Request) -> Response:
     """Return the items of one partition of a table or index, in the order of their sort keys."""
     older = older_parameters("Query", request)
     if older:
         older.refuse_operator()
-    check_members(request, _QUERY_MEMBERS, found=older.faults(is_newer=True) if older else ())
+    check_members(request, REQUESTS["Query"], found=older.faults(is_newer=True) if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression", older=older)
     older_selection = _older_selection(older, "QueryFilter") if older else None
     after = start_key(request)
@@ -221,7 +191,7 @@ def query(storage: Storage, request: Request) -> Response:
 def scan(storage: Storage, request: Request) -> Response:
     """Return all items of a table or index, or of one segment of it."""
     older = older_parameters("Scan", request)
-    check_members(request, _SCAN_MEMBERS, found=older.faults() if older else ())
+    check_members(request, REQUESTS["Scan"], found=older.faults() if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", older=older)
     older_selection = _older_selection(older, "ScanFilter") if older else None
     after = start_key(request)

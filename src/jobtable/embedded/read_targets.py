@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from jobtable.embedded.expressions import Condition, KeyCondition, Projection
 from jobtable.embedded.key_checks import KEY_MISMATCH, key_position
-from jobtable.embedded.request_checks import constraints_broken, find_table
+from jobtable.embedded.request_checks import find_table
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.table_schema import IndexSchema, KeyAttribute, Range, TableSchema
 from jobtable.embedded.values import validate_item
-from jobtable.embedded.wordings import INVALID, RefusedInStart
+from jobtable.embedded.wordings import INVALID, RefusedInStart, constraints_broken
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request
 

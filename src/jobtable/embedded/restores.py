@@ -6,16 +6,9 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_restored, told_time
-from jobtable.embedded.request_checks import (
-    REQUIRED_MAP,
-    Member,
-    check_members,
-    optional_moment,
-    structures,
-    table_of_arn,
-)
+from jobtable.embedded.request_checks import check_constraints, check_members, optional_moment
+from jobtable.embedded.request_model import REQUESTS, STRUCTURES, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View, journal, restoring
 from jobtable.embedded.storage.table_catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
 from jobtable.embedded.storage.table_changes import change_table, new_id
@@ -149,7 +142,7 @@ def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecor
         if request.get(member) is None:
             yield from ((index, None) for index in own)
             continue
-        for given in structures(request, member):
+        for given in request[member]:
             index = _matching(own, given, is_local=is_local)
             own.remove(index)
             yield index, given
@@ -191,11 +184,6 @@ def _restored_index(index: IndexRecord, given: Request | None, mode: str | None,
 _MOST_DAYS = 35
 _DAY = 86_400
 _END_OF_CALENDAR = datetime.max.replace(tzinfo=UTC).timestamp()
-_MEMBERS = {"PointInTimeRecoverySpecification": REQUIRED_MAP}
-_SPECIFICATION_MEMBERS = {
-    "PointInTimeRecoveryEnabled": Member(bool, required=True),
-    "RecoveryPeriodInDays": Member(int, least=1, most=_MOST_DAYS),
-}
 
 
 def describe(storage: Storage, request: Request) -> Response:
@@ -209,9 +197,10 @@ def describe(storage: Storage, request: Request) -> Response:
 def update(storage: Storage, request: Request) -> Response:
     """UpdateContinuousBackups: keep every change for that many days from now on, or none any more."""
     name = table_of(request)
-    check_members(request, _MEMBERS)
+    check_members(request, REQUESTS["UpdateContinuousBackups"])
     specification = request["PointInTimeRecoverySpecification"]
-    check_members(specification, _SPECIFICATION_MEMBERS, "pointInTimeRecoverySpecification.")
+    structure = STRUCTURES["PointInTimeRecoverySpecification"]
+    check_members(specification, structure, "pointInTimeRecoverySpecification.")
     is_enabled = specification["PointInTimeRecoveryEnabled"]
     days = specification.get("RecoveryPeriodInDays")
     if days is not None and not is_enabled:

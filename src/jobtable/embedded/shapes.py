@@ -1,21 +1,30 @@
-"""The JSON types of requests, and the fault of a member that has another one.
+"""The shapes of requests: their JSON types, and the constraints on their values.
 
-DynamoDB reads a whole request before it checks anything, so such a member is reported before every other fault,
-wherever it is. The engine reads members where it needs them: only for a request that it refuses does it check the
-types, and only then does it read flags in words and the whole part of decimals, which DynamoDB accepts too.
+DynamoDB reads a whole request before it checks anything, so a member of another JSON type is reported before every
+other fault, wherever it is. It also accepts flags in words and the whole part of decimals.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from jobtable.embedded.values import FLAGS, validate_value
-from jobtable.embedded.wordings import BOOLEAN, INTEGER, LONG, STRING, wrong_json_type
+from jobtable.embedded.wordings import (
+    BOOLEAN,
+    INTEGER,
+    LONG,
+    STRING,
+    constraint,
+    lower_first,
+    unshown_constraint,
+    wrong_json_type,
+)
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Request
 
 _DEEPEST = 100  # deeper values are refused for their depth, whatever they are
 _PARAMETERIZED = "sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl"
@@ -25,11 +34,54 @@ _NOT_A_COLLECTION = (
 )
 
 
-class Shape(ABC):
-    """The type of a member of a request: `java` is its name in the service."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The constraints on a value of the right type: its allowed texts, its number or its length, or its name."""
 
-    def __init__(self, java: str) -> None:
+    enum: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    check: Callable[[Any], list[str]] | None = None
+    """Checks a name; returns the constraints that it breaks."""
+    is_shown: bool = True  # whether DynamoDB shows the value that breaks a constraint
+    newer_message: str = ""
+    """The message of DynamoDB's newer reader for any broken constraint (see wordings.py), if it has its own."""
+
+    def broken(self, value: Any) -> list[str]:
+        """Return the constraints that a value breaks."""
+        if self.check:
+            return self.check(value)
+        if self.enum:
+            return [] if value in self.enum else [f"Member must satisfy enum value set: [{', '.join(self.enum)}]"]
+        what, found = ("value", value) if isinstance(value, int) else ("length", len(value))
+        broken = []
+        if self.least is not None and found < self.least:
+            broken.append(f"Member must have {what} greater than or equal to {self.least}")
+        if self.most is not None and found > self.most:
+            broken.append(f"Member must have {what} less than or equal to {self.most}")
+        return broken
+
+    def faults(self, path: str, name: str, value: Any, *, by_older_reader: bool = False) -> list[str]:
+        """Word the constraints that the value of a member breaks; `path` is the place of its structure."""
+        broken = self.broken(value)
+        if broken and self.newer_message and not by_older_reader:
+            return [self.newer_message]
+        if not self.is_shown:
+            return [unshown_constraint(path + name, rule) for rule in broken]
+        return [constraint(path + lower_first(name), _shown(value), rule) for rule in broken]
+
+
+NO_LIMITS = Limits()
+
+
+class Shape(ABC):
+    """The type of a member of a request: `java` is its name in the service, `type` what it is in Python."""
+
+    def __init__(self, java: str, type_: type[Any], limits: Limits = NO_LIMITS) -> None:
         self.java = java
+        self.type = type_
+        self.limits = limits
+        self.is_free = limits == NO_LIMITS
 
     @abstractmethod
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
@@ -39,21 +91,27 @@ class Shape(ABC):
         """Convert a value as DynamoDB does; unreadable values stay as they are."""
         return found
 
+    def faults_inside(self, found: Any, path: str) -> Iterator[str]:
+        """Yield the constraints that the members of a value of the right type break."""
+        yield from ()
+
 
 class Scalar(Shape):
     """A text, a flag or a number."""
 
-    _PYTHON_TYPES: Mapping[str, type] = {STRING: str, BOOLEAN: bool, INTEGER: int, LONG: int}
+    _PYTHON_TYPES: ClassVar[dict[str, type]] = {STRING: str, BOOLEAN: bool, INTEGER: int, LONG: int}
+
+    def __init__(self, java: str, limits: Limits = NO_LIMITS) -> None:
+        super().__init__(java, self._PYTHON_TYPES[f"class {java}"], limits)
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
-        if type(found) is not self._PYTHON_TYPES[f"class {self.java}"]:
+        if type(found) is not self.type:
             raise wrong_json_type(found, f"class {self.java}")
 
     def read(self, found: Any, depth: int) -> Any:
-        wanted = self._PYTHON_TYPES[f"class {self.java}"]
-        if wanted is bool and isinstance(found, str):
+        if self.type is bool and isinstance(found, str):
             return FLAGS.get(found.lower(), found)
-        return int(found) if wanted is int and isinstance(found, float) and math.isfinite(found) else found
+        return int(found) if self.type is int and isinstance(found, float) and math.isfinite(found) else found
 
 
 class Binary(Shape):
@@ -76,9 +134,9 @@ class WrittenFlag(Scalar):
 class Collection(Shape):
     """A list, or a map from any text, with members of one shape."""
 
-    def __init__(self, java: str, type_: type[list[Any]] | type[dict[str, Any]], content: Shape) -> None:
-        super().__init__(f"java.util.{java}{content.java}>")
-        self.type = type_
+    def __init__(self, type_: type[list[Any]] | type[dict[str, Any]], content: Shape, limits: Limits) -> None:
+        java = "List<" if type_ is list else "Map<java.lang.String, "
+        super().__init__(f"java.util.{java}{content.java}>", type_, limits)
         self.content = content
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
@@ -96,13 +154,39 @@ class Collection(Shape):
             return {name: _read(self.content, member, depth) for name, member in found.items()}
         return [_read(self.content, member, depth) for member in found]
 
+    def faults_inside(self, found: Any, path: str) -> Iterator[str]:
+        if self.type is list:
+            found = dict(enumerate((one or {} for one in found), start=1))  # a null structure of a list is an empty one
+        for place, member in found.items():
+            if member is not None:
+                yield from self.content.faults_inside(member, f"{path}{place}.member.")
+
 
 class Structure(Shape):
     """Members of given names, of which any may be missing; others are ignored."""
 
-    def __init__(self, name: str, members: Mapping[str, Shape]) -> None:
-        super().__init__(f"com.amazonaws.dynamodb.v20120810.{name}")
-        self.members = members
+    def __init__(self, name: str) -> None:
+        super().__init__(f"com.amazonaws.dynamodb.v20120810.{name}", dict)
+        self.members: dict[str, Shape] = {}
+        self.required: set[str] = set()
+        self.looked_for_first: list[str] = []
+        """The members without any of which a request is refused for that alone."""
+        self.checked: list[tuple[str, Shape, bool]] = []
+        """The members that are checked together, in DynamoDB's order, and whether each is required."""
+        self.older: list[str] = []
+        """The parameters from before expressions, which are checked by themselves."""
+
+    def add(self, name: str, shape: Shape, marks: str, *, is_older: bool) -> None:
+        """Add a member that is required if it is marked with "!", and looked for first if marked with "!!"."""
+        self.members[name] = shape
+        if marks:
+            self.required.add(name)
+        if marks == "!!":
+            self.looked_for_first.append(name)
+        if is_older:
+            self.older.append(name)
+        else:
+            self.checked.append((name, shape, bool(marks)))
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
         if not isinstance(found, dict):
@@ -121,6 +205,39 @@ class Structure(Shape):
             name: _read(members[name], member, depth) if name in members else member for name, member in found.items()
         }
 
+    def faults_inside(self, found: Any, path: str = "") -> Iterator[str]:
+        for name in self.members:
+            yield from self.faults_of(name, found.get(name), path)
+
+    def faults_of(self, name: str, value: Any, path: str = "") -> Iterator[str]:
+        """Yield the constraints that one member breaks, itself and inside; `path` is the place of this structure."""
+        if value is not None:
+            shape = self.members[name]
+            yield from shape.limits.faults(path, name, value)
+            yield from shape.faults_inside(value, f"{path}{lower_first(name)}.")
+        elif name in self.required:
+            yield missing_member(path, name)
+
+
+def missing_member(path: str, name: str) -> str:
+    """Word the fault of a missing member of the structure at a path."""
+    return constraint(path + lower_first(name), "null", "Member must not be null")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"'{json.dumps(value, separators=(',', ':'), default=str)}'"
+    return f"'[{', '.join(map(_shown_element, value))}]'" if isinstance(value, list) else f"'{value}'"
+
+
+def _shown_element(element: str | Mapping[str, str] | None) -> str:
+    if isinstance(element, str):
+        return element
+    if element is None:
+        return "null"
+    name, kind = (element.get(member) or "null" for member in ("AttributeName", "KeyType"))
+    return f"KeySchemaElement(attributeName={name}, keyType={kind})"
+
 
 def _check(shape: Shape, found: Any, depth: int, *, is_inside: bool = False) -> None:
     if found is not None and depth < _DEEPEST:
@@ -131,247 +248,5 @@ def _read(shape: Shape, found: Any, depth: int) -> Any:
     return found if depth >= _DEEPEST else shape.read(found, depth + 1)
 
 
-def ListOf(content: Shape) -> Collection:  # noqa: N802 - reads as a type in the declarations below
-    return Collection("List<", list, content)
-
-
-def MapOf(content: Shape) -> Collection:  # noqa: N802 - as above
-    return Collection("Map<java.lang.String, ", dict, content)
-
-
 def _refused(message: str) -> RequestRefused:
     return RequestRefused(message, code="SerializationException")
-
-
-def _structure(name: str, texts: str = "", /, **members: Shape) -> Structure:
-    """Make a structure; `texts` are the names of its members that are texts."""
-    return Structure(name, dict.fromkeys(texts.split(), _TEXT) | members)
-
-
-_TEXT, _FLAG = Scalar("java.lang.String"), Scalar("java.lang.Boolean")
-_INTEGER, _LONG = Scalar("java.lang.Integer"), Scalar("java.lang.Long")
-_BINARY, _WRITTEN_FLAG = Binary("java.nio.ByteBuffer"), WrittenFlag("java.lang.Boolean")
-_TEXTS = ListOf(_TEXT)
-
-_KINDS: dict[str, Shape] = {"S": _TEXT, "N": _TEXT, "B": _BINARY, "BOOL": _WRITTEN_FLAG, "NULL": _WRITTEN_FLAG}
-_VALUE = Structure("AttributeValue", _KINDS)
-_ITEM = MapOf(_VALUE)
-_KINDS |= {"SS": _TEXTS, "NS": _TEXTS, "BS": ListOf(_BINARY), "L": ListOf(_VALUE), "M": _ITEM}
-
-_CONDITION_MEMBERS = {"ComparisonOperator": _TEXT, "AttributeValueList": ListOf(_VALUE)}
-_CONDITIONS = MapOf(_structure("Condition", **_CONDITION_MEMBERS))
-_EXPECTED: dict[str, Shape] = {
-    "Expected": MapOf(_structure("ExpectedAttributeValue", Value=_VALUE, Exists=_FLAG, **_CONDITION_MEMBERS))
-}
-_UPDATES = MapOf(_structure("AttributeValueUpdate", "Action", Value=_VALUE))
-
-_NAMES: dict[str, Shape] = {"ExpressionAttributeNames": MapOf(_TEXT)}
-_PLACEHOLDERS = _NAMES | {"ExpressionAttributeValues": _ITEM}
-_CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure"
-_WRITE = f"{_CONDITION} ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics"
-_SELECTION = (
-    "TableName IndexName Select ConditionalOperator ReturnConsumedCapacity ProjectionExpression FilterExpression"
-)
-_PAGE = _PLACEHOLDERS | {
-    "Limit": _INTEGER,
-    "ConsistentRead": _FLAG,
-    "ExclusiveStartKey": _ITEM,
-    "AttributesToGet": _TEXTS,
-}
-
-_KEYS_AND_ATTRIBUTES = _structure(
-    "KeysAndAttributes",
-    "ProjectionExpression",
-    Keys=ListOf(_ITEM),
-    ConsistentRead=_FLAG,
-    AttributesToGet=_TEXTS,
-    **_NAMES,
-)
-_WRITE_REQUEST = _structure(
-    "WriteRequest",
-    PutRequest=_structure("PutRequest", Item=_ITEM),
-    DeleteRequest=_structure("DeleteRequest", Key=_ITEM),
-)
-_TRANSACT_GET = _structure(
-    "TransactGetItem", Get=_structure("Get", "TableName ProjectionExpression", Key=_ITEM, **_NAMES)
-)
-_TRANSACT_WRITE = _structure(
-    "TransactWriteItem",
-    ConditionCheck=_structure("ConditionCheck", _CONDITION, Key=_ITEM, **_PLACEHOLDERS),
-    Put=_structure("Put", _CONDITION, Item=_ITEM, **_PLACEHOLDERS),
-    Delete=_structure("Delete", _CONDITION, Key=_ITEM, **_PLACEHOLDERS),
-    Update=_structure("Update", f"{_CONDITION} UpdateExpression", Key=_ITEM, **_PLACEHOLDERS),
-)
-_STATEMENT_TEXTS = "Statement ReturnValuesOnConditionCheckFailure"
-_STATEMENT = _structure("ParameterizedStatement", _STATEMENT_TEXTS, Parameters=ListOf(_VALUE))
-_BATCH_STATEMENT = _structure(
-    "BatchStatementRequest", _STATEMENT_TEXTS, Parameters=ListOf(_VALUE), ConsistentRead=_FLAG
-)
-
-_DEFINITIONS = ListOf(_structure("AttributeDefinition", "AttributeName AttributeType"))
-_KEY_SCHEMA = ListOf(_structure("KeySchemaElement", "AttributeName KeyType"))
-_PROVISIONED = _structure("ProvisionedThroughput", ReadCapacityUnits=_LONG, WriteCapacityUnits=_LONG)
-_ON_DEMAND = _structure("OnDemandThroughput", MaxReadRequestUnits=_LONG, MaxWriteRequestUnits=_LONG)
-_WARM = _structure("WarmThroughput", ReadUnitsPerSecond=_LONG, WriteUnitsPerSecond=_LONG)
-_UNITS: dict[str, Shape] = {
-    "ProvisionedThroughput": _PROVISIONED,
-    "OnDemandThroughput": _ON_DEMAND,
-    "WarmThroughput": _WARM,
-}
-_INDEX: dict[str, Shape] = {
-    "KeySchema": _KEY_SCHEMA,
-    "Projection": _structure("Projection", "ProjectionType", NonKeyAttributes=_TEXTS),
-}
-_LOCAL_INDEXES = ListOf(_structure("LocalSecondaryIndex", "IndexName", **_INDEX))
-_GLOBAL_INDEXES = ListOf(_structure("GlobalSecondaryIndex", "IndexName", **_INDEX, **_UNITS))
-_INDEX_UPDATE = _structure(
-    "GlobalSecondaryIndexUpdate",
-    Create=_structure("CreateGlobalSecondaryIndexAction", "IndexName", **_INDEX, **_UNITS),
-    Update=_structure("UpdateGlobalSecondaryIndexAction", "IndexName", **_UNITS),
-    Delete=_structure("DeleteGlobalSecondaryIndexAction", "IndexName"),
-)
-_ENCRYPTION = _structure("SSESpecification", "SSEType KMSMasterKeyId", Enabled=_FLAG)
-_TABLE = _UNITS | {
-    "AttributeDefinitions": _DEFINITIONS,
-    "StreamSpecification": _structure("StreamSpecification", "StreamViewType", StreamEnabled=_FLAG),
-    "SSESpecification": _ENCRYPTION,
-    "DeletionProtectionEnabled": _FLAG,
-}
-_TAGS = ListOf(_structure("Tag", "Key Value"))
-_EXPIRY = _structure("TimeToLiveSpecification", "AttributeName", Enabled=_FLAG)
-_RECOVERY = _structure(
-    "PointInTimeRecoverySpecification", PointInTimeRecoveryEnabled=_FLAG, RecoveryPeriodInDays=_INTEGER
-)
-_OVERRIDES: dict[str, Shape] = {
-    "GlobalSecondaryIndexOverride": _GLOBAL_INDEXES,
-    "LocalSecondaryIndexOverride": _LOCAL_INDEXES,
-    "ProvisionedThroughputOverride": _PROVISIONED,
-    "OnDemandThroughputOverride": _ON_DEMAND,
-    "SSESpecificationOverride": _ENCRYPTION,
-}
-
-REQUESTS = {
-    "GetItem": _structure(
-        "GetItemInput",
-        "TableName ReturnConsumedCapacity ProjectionExpression",
-        Key=_ITEM,
-        ConsistentRead=_FLAG,
-        AttributesToGet=_TEXTS,
-        **_NAMES,
-    ),
-    "PutItem": _structure("PutItemInput", _WRITE, Item=_ITEM, **_PLACEHOLDERS, **_EXPECTED),
-    "DeleteItem": _structure("DeleteItemInput", _WRITE, Key=_ITEM, **_PLACEHOLDERS, **_EXPECTED),
-    "UpdateItem": _structure(
-        "UpdateItemInput",
-        f"{_WRITE} UpdateExpression",
-        Key=_ITEM,
-        AttributeUpdates=_UPDATES,
-        **_PLACEHOLDERS,
-        **_EXPECTED,
-    ),
-    "Query": _structure(
-        "QueryInput",
-        f"{_SELECTION} KeyConditionExpression",
-        KeyConditions=_CONDITIONS,
-        QueryFilter=_CONDITIONS,
-        ScanIndexForward=_FLAG,
-        **_PAGE,
-    ),
-    "Scan": _structure(
-        "ScanInput", _SELECTION, ScanFilter=_CONDITIONS, Segment=_INTEGER, TotalSegments=_INTEGER, **_PAGE
-    ),
-    "BatchGetItem": _structure("BatchGetItemInput", "ReturnConsumedCapacity", RequestItems=MapOf(_KEYS_AND_ATTRIBUTES)),
-    "BatchWriteItem": _structure(
-        "BatchWriteItemInput",
-        "ReturnConsumedCapacity ReturnItemCollectionMetrics",
-        RequestItems=MapOf(ListOf(_WRITE_REQUEST)),
-    ),
-    "TransactGetItems": _structure(
-        "TransactGetItemsInput", "ReturnConsumedCapacity", TransactItems=ListOf(_TRANSACT_GET)
-    ),
-    "TransactWriteItems": _structure(
-        "TransactWriteItemsInput",
-        "ReturnConsumedCapacity ReturnItemCollectionMetrics ClientRequestToken",
-        TransactItems=ListOf(_TRANSACT_WRITE),
-    ),
-    "ExecuteStatement": _structure(
-        "ExecuteStatementInput",
-        "Statement NextToken ReturnConsumedCapacity ReturnValuesOnConditionCheckFailure",
-        Parameters=ListOf(_VALUE),
-        ConsistentRead=_FLAG,
-        Limit=_INTEGER,
-    ),
-    "BatchExecuteStatement": _structure(
-        "BatchExecuteStatementInput", "ReturnConsumedCapacity", Statements=ListOf(_BATCH_STATEMENT)
-    ),
-    "ExecuteTransaction": _structure(
-        "ExecuteTransactionInput", "ClientRequestToken ReturnConsumedCapacity", TransactStatements=ListOf(_STATEMENT)
-    ),
-    "CreateTable": _structure(
-        "CreateTableInput",
-        "TableName BillingMode TableClass ResourcePolicy",
-        KeySchema=_KEY_SCHEMA,
-        LocalSecondaryIndexes=_LOCAL_INDEXES,
-        GlobalSecondaryIndexes=_GLOBAL_INDEXES,
-        Tags=_TAGS,
-        **_TABLE,
-    ),
-    "UpdateTable": _structure(
-        "UpdateTableInput",
-        "TableName BillingMode TableClass",
-        GlobalSecondaryIndexUpdates=ListOf(_INDEX_UPDATE),
-        **_TABLE,
-    ),
-    **{
-        operation: _structure(f"{operation}Input", "TableName")
-        for operation in ("DeleteTable", "DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups")
-    },
-    "ListTables": _structure("ListTablesInput", "ExclusiveStartTableName", Limit=_INTEGER),
-    "UpdateTimeToLive": _structure("UpdateTimeToLiveInput", "TableName", TimeToLiveSpecification=_EXPIRY),
-    "UpdateContinuousBackups": _structure(
-        "UpdateContinuousBackupsInput", "TableName", PointInTimeRecoverySpecification=_RECOVERY
-    ),
-    "RestoreTableToPointInTime": _structure(
-        "RestoreTableToPointInTimeInput",
-        "SourceTableArn SourceTableName TargetTableName BillingModeOverride",
-        UseLatestRestorableTime=_FLAG,
-        **_OVERRIDES,
-    ),
-    "CreateBackup": _structure("CreateBackupInput", "TableName BackupName"),
-    "DescribeBackup": _structure("DescribeBackupInput", "BackupArn"),
-    "DeleteBackup": _structure("DeleteBackupInput", "BackupArn"),
-    "ListBackups": _structure("ListBackupsInput", "TableName ExclusiveStartBackupArn BackupType", Limit=_INTEGER),
-    "RestoreTableFromBackup": _structure(
-        "RestoreTableFromBackupInput", "TargetTableName BackupArn BillingModeOverride", **_OVERRIDES
-    ),
-    "TagResource": _structure("TagResourceInput", "ResourceArn", Tags=_TAGS),
-    "UntagResource": _structure("UntagResourceInput", "ResourceArn", TagKeys=_TEXTS),
-    "ListTagsOfResource": _structure("ListTagsOfResourceInput", "ResourceArn NextToken"),
-    "ListStreams": _structure("ListStreamsInput", "TableName ExclusiveStartStreamArn", Limit=_INTEGER),
-    "DescribeStream": _structure(
-        "DescribeStreamInput",
-        "StreamArn ExclusiveStartShardId",
-        Limit=_INTEGER,
-        ShardFilter=_structure("ShardFilter", "Type ShardId"),
-    ),
-    "GetShardIterator": _structure("GetShardIteratorInput", "StreamArn ShardId ShardIteratorType SequenceNumber"),
-    "GetRecords": _structure("GetRecordsInput", "ShardIterator", Limit=_INTEGER),
-}
-"""The request of every operation that has one, without parameters that the engine refuses or ignores."""
-
-
-def wrong_type(operation: str, request: Mapping[str, Any]) -> RequestRefused | None:
-    """Return the fault of the first member of another JSON type, or None."""
-    shape = REQUESTS.get(operation)
-    try:
-        if shape is not None:
-            shape.check(request, 0)
-    except RequestRefused as fault:
-        return fault
-    return None
-
-
-def as_read(operation: str, request: Request) -> Request:
-    """Return a request whose members of other JSON types are converted as far as DynamoDB can read them."""
-    read: Request = REQUESTS[operation].read(request, 0)
-    return read

@@ -12,19 +12,13 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from jobtable.embedded.descriptions import told_time
-from jobtable.embedded.request_checks import (
-    Member,
-    check_members,
-    constraint,
-    constraints_broken,
-    optional_text,
-    table_of_arn,
-)
+from jobtable.embedded.request_checks import check_members
+from jobtable.embedded.request_model import REQUESTS, STRUCTURES, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View, journal
 from jobtable.embedded.storage.journal import Change
 from jobtable.embedded.storage.table_catalogue import StreamRecord, TableRecord, ViewType
 from jobtable.embedded.table_names import REGION, is_stream_arn, stream_arn, stream_of_arn, valid_name
-from jobtable.embedded.wordings import INVALID, expect_type
+from jobtable.embedded.wordings import INVALID, constraint, constraints_broken
 from jobtable.errors import RequestRefused, StreamExpired, TableNotFound, request_error
 from jobtable.store.backend import Item, Request, Response
 from jobtable.store.sizes import item_size
@@ -73,11 +67,6 @@ _MOST_BYTES = 1024 * 1024
 _ITERATOR_SECONDS = 15 * 60
 _DIGITS = 21
 _LARGEST = 2**62
-_ITERATOR_TYPES = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
-_ITERATOR_MEMBERS = {"ShardIteratorType": Member(str, required=True, enum=_ITERATOR_TYPES)}
-_SHARD_ID = Member(str, shortest=28, longest=65)
-_DESCRIBE_MEMBERS = {"ExclusiveStartShardId": _SHARD_ID}
-_FILTER_MEMBERS = {"Type": Member(str, required=True, enum=("CHILD_SHARDS",)), "ShardId": _SHARD_ID}
 _TRIMMED = "The operation attempted to read past the oldest stream record in a shard."
 
 
@@ -119,7 +108,7 @@ def disabled(transaction: Transaction, record: TableRecord, now: float) -> Table
 def list_streams(storage: Storage, request: Request) -> Response:
     """ListStreams, of one table or of all."""
     limit = _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
-    name, start = optional_text(request, "TableName"), _arn(request, "ExclusiveStartStreamArn")
+    name, start = request.get("TableName"), _arn(request, "ExclusiveStartStreamArn")
     if name is not None:
         name = table_of_arn(name) or valid_name(name)
     after = None if start is None else stream_of_arn(start)
@@ -137,10 +126,10 @@ def describe(storage: Storage, request: Request) -> Response:
     if arn is None:
         raise RequestRefused("Invalid StreamArn")
     _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
-    check_members(request, _DESCRIBE_MEMBERS)
+    check_members(request, REQUESTS["DescribeStream"])
     shard_filter = request.get("ShardFilter")
     if shard_filter is not None:
-        check_members(shard_filter, _FILTER_MEMBERS, "shardFilter.")
+        check_members(shard_filter, STRUCTURES["ShardFilter"], "shardFilter.")
     with storage.read() as view:
         stream = _find(view, arn)
     if stream is None:
@@ -166,12 +155,12 @@ def describe(storage: Storage, request: Request) -> Response:
 
 def iterator(storage: Storage, request: Request) -> Response:
     """GetShardIterator; it can be used for 15 minutes."""
-    shard, arn = optional_text(request, "ShardId"), _arn(request, "StreamArn")
+    shard, arn = request.get("ShardId"), _arn(request, "StreamArn")
     if shard is None:
         raise RequestRefused("No ShardId specified.")
     if arn is None:
         raise RequestRefused(f"{INVALID}streamArn cannot be empty or null.")
-    check_members(request, _ITERATOR_MEMBERS)
+    check_members(request, REQUESTS["GetShardIterator"])
     kind = request["ShardIteratorType"]
     number = _sequence_number(request, kind)
     moment = _timestamp(request, kind, storage.now())
@@ -195,7 +184,7 @@ def records(storage: Storage, request: Request) -> Response:
     limit = _limit(request, _MOST_RECORDS, "Limit should be less than or equal to 1000")
     now = storage.now()
     with storage.read() as view:
-        place = _place_of(view, optional_text(request, "ShardIterator"))
+        place = _place_of(view, request.get("ShardIterator"))
         if now - place.made > _ITERATOR_SECONDS:
             raise request_error("ExpiredIteratorException", "The ShardIterator has expired; get a new one")
         stream, sequence = place.stream, place.sequence
@@ -225,23 +214,20 @@ def _summary(stream: StreamRecord) -> dict[str, str]:
 
 
 def _limit(request: Request, most: int, message: str) -> int:
-    limit = request.get("Limit")
+    limit: int | None = request.get("Limit")
     if limit is None:
         return most
-    expect_type(limit, int)
     if limit < 1:
-        raise RequestRefused(
-            f"1 validation error detected: Value '{limit}' at 'limit' failed to satisfy constraint: Member must have"
-            " value greater than or equal to 1"
-        )
+        rule = "Member must have value greater than or equal to 1"
+        raise constraints_broken([constraint("limit", f"'{limit}'", rule)])
     if limit > most:
         raise RequestRefused(f"{INVALID}{message}")
-    return int(limit)
+    return limit
 
 
 def _arn(request: Request, member: str) -> str | None:
     """Return the stream ARN of a request, or None; RequestRefused for another text."""
-    arn = optional_text(request, member)
+    arn = request.get(member)
     if arn is not None and not is_stream_arn(arn):
         raise RequestRefused(f"Invalid StreamArn: {arn}")
     return arn
@@ -278,7 +264,7 @@ def _timestamp(request: Request, kind: str, now: float) -> float | None:
 
 
 def _sequence_number(request: Request, kind: str) -> int | None:
-    number = optional_text(request, "SequenceNumber")
+    number: str | None = request.get("SequenceNumber")
     if kind in ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"):
         if number is not None:
             raise RequestRefused(f"{INVALID}SequenceNumber should not be passed for this iterator type")

@@ -5,18 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jobtable.embedded.request_checks import (
-    constraint,
-    constraints_broken,
-    lower_first,
-    name_faults,
-    structures,
-    table_of_arn,
-)
+from jobtable.embedded.request_model import name_faults, name_or_arn_faults, table_of_arn
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.table_schema import KeyType, ProjectionType
-from jobtable.embedded.wordings import INVALID, expect_type
+from jobtable.embedded.wordings import INVALID, constraint, constraints_broken, lower_first
 from jobtable.errors import AccessDenied, RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
 
@@ -24,7 +17,6 @@ REGION = "ddblocal"
 ACCOUNT = "000000000000"
 _TABLES = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/"
 
-_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}", re.ASCII)
 _STREAM_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/[a-zA-Z0-9_.-]+/stream/.+", re.ASCII)
 _BACKUP_ARN = re.compile(
     r"arn:([^:]*):([^:]*):([^:]*):([^:]*):table/([a-zA-Z0-9_.-]{3,255})/backup/(\d{14}-[0-9a-f]{8})", re.ASCII
@@ -100,24 +92,19 @@ def is_stream_arn(text: str) -> bool:
     return _STREAM_ARN.fullmatch(text) is not None
 
 
-def valid_name(name: object) -> str:
-    """Return a name for a table or index, or raise RequestRefused."""
-    if name is None:
+def valid_name(name: str) -> str:
+    """Return a name of a table, or raise RequestRefused."""
+    if name_faults(name):
         raise RequestRefused(_INVALID_NAME)
-    expect_type(name, str)
-    text = str(name)
-    if not _NAME.fullmatch(text):
-        raise RequestRefused(_INVALID_NAME)
-    return text
+    return name
 
 
 def table_of(request: Request, member: str = "TableName") -> str:
     """Return the table that a request names, by its name or its ARN; RequestRefused without one."""
-    name = request.get(member)
+    name: str | None = request.get(member)
     if name is None:
         raise RequestRefused(f"The parameter '{member}' is required but was not present in the request")
-    expect_type(name, str)
-    faults = [] if table_of_arn(name) else name_faults(name)
+    faults = name_or_arn_faults(name)
     if faults:
         raise constraints_broken([constraint(lower_first(member), f"'{name}'", fault) for fault in faults])
     return table_of_arn(name) or name
@@ -160,7 +147,7 @@ KeySchema = tuple[tuple[str, ...], tuple[str, ...]]
 def attribute_definitions(request: Request) -> dict[str, KeyType]:
     """Return AttributeDefinitions as name to type, or raise RequestRefused."""
     types: dict[str, KeyType] = {}
-    for definition in structures(request, "AttributeDefinitions"):
+    for definition in request.get("AttributeDefinitions") or ():
         name: str = definition["AttributeName"]
         if name in types:
             raise RequestRefused(f"Attribute Name is duplicated: {name}")
@@ -221,7 +208,8 @@ def projection(structure: Request) -> tuple[ProjectionType, tuple[str, ...]]:
 
 def _included(names: list[Any]) -> tuple[str, ...]:
     for name in names:
-        expect_type(name, str)
+        if name is None:
+            raise RequestRefused("Attribute name must be specified.")
         if not 1 <= len(name.encode()) <= 255:
             raise RequestRefused(_INVALID_ATTRIBUTE)
     repeated = next((name for number, name in enumerate(names) if name in names[:number]), None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, NamedTuple
 
-from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.request_checks import structures
+from jobtable.embedded.request_checks import check_constraints
 from jobtable.embedded.storage.table_catalogue import (
     IndexRecord,
     TableRecord,
@@ -315,8 +314,8 @@ def check_request(request: Request) -> None:
 def index_changes(request: Request) -> list[IndexAction]:
     """Return the changes of global indexes, or raise RequestRefused."""
     changes: list[IndexAction] = []
-    for update in structures(request, "GlobalSecondaryIndexUpdates"):
-        actions = [action for action in _INDEX_ACTIONS if update.get(action) is not None]
+    for update in request.get("GlobalSecondaryIndexUpdates") or ():
+        actions = [action for action in _INDEX_ACTIONS if (update or {}).get(action) is not None]
         if not actions:
             named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _INDEX_ACTIONS)
             raise RequestRefused(f"{INVALID}One of {named} must not be null")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jobtable.embedded import streams, tags
-from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_expiry, describe_new, describe_table
+from jobtable.embedded.request_checks import check_constraints
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.storage.table_changes import change_table, create_table, new_id
@@ -21,7 +21,7 @@ _MOST_ACCOUNT_UNITS = 80_000
 
 def create(storage: Storage, request: Request) -> Response:
     """CreateTable; the table is usable at once."""
-    wanted, view = new_table(request, tags.tags_of(request, "Tags"))
+    wanted, view = new_table(request, tags.tags_of(request))
 
     def action(transaction: Transaction) -> Response:
         taken = transaction.record(wanted.name)

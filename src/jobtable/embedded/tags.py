@@ -5,28 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from jobtable.embedded.request_checks import Member, check_members, optional_text, structures, table_of_arn
+from jobtable.embedded.request_checks import check_members
+from jobtable.embedded.request_model import REQUESTS, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.storage.table_changes import change_table
 from jobtable.embedded.table_names import ACCOUNT, is_backup_arn, is_own_arn, is_stream_arn
-from jobtable.embedded.wordings import INVALID, expect_type
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import AccessDenied, RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 
 _MOST_TAGS = 50
 _MOST_BYTES = 10_240
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
-_TAG_MEMBERS = {"Tags": Member(list, required=True)}
-_UNTAG_MEMBERS = {"TagKeys": Member(list, required=True)}
 _TEXT = re.compile(r"[\w\s+\-=.:/@]*")  # letters, numbers and white space of any script, and a few signs
 
 
-def tags_of(request: Request, member: str) -> dict[str, str]:
+def tags_of(request: Request) -> dict[str, str]:
     """Return the tags of a request, or raise RequestRefused."""
     tags: dict[str, str] = {}
-    for one in structures(request, member):
-        key, value = _checked_key(optional_text(one, "Key")), optional_text(one, "Value")
+    for one in request.get("Tags") or ():
+        key, value = _checked_key((one or {}).get("Key")), (one or {}).get("Value")
         if value is None or len(value) > _LONGEST_VALUE or not _TEXT.fullmatch(value):
             raise RequestRefused(f"The Tag Value provided is invalid, Value: {'null' if value is None else value}")
         _refuse_reserved(key)
@@ -40,8 +39,8 @@ def tags_of(request: Request, member: str) -> dict[str, str]:
 def tag(storage: Storage, request: Request) -> Response:
     """TagResource: add tags, or replace the values of existing ones."""
     name = _resource(request)
-    check_members(request, _TAG_MEMBERS)
-    tags = tags_of(request, "Tags")
+    check_members(request, REQUESTS["TagResource"])
+    tags = tags_of(request)
     if not tags:
         raise RequestRefused("Atleast one Tag needs to be provided as Input.")
 
@@ -58,12 +57,11 @@ def tag(storage: Storage, request: Request) -> Response:
 def untag(storage: Storage, request: Request) -> Response:
     """UntagResource; missing keys are ignored."""
     name = _resource(request)
-    check_members(request, _UNTAG_MEMBERS)
+    check_members(request, REQUESTS["UntagResource"])
     keys = request["TagKeys"]
     if not keys:
         raise RequestRefused("Atleast one Tag Key needs to be provided as Input.")
     for key in keys:
-        expect_type(key, str)
         _refuse_reserved(_checked_key(key))
     _check_number(keys)
 
@@ -79,14 +77,13 @@ def untag(storage: Storage, request: Request) -> Response:
 def list_tags(storage: Storage, request: Request) -> Response:
     """ListTagsOfResource; all tags are on the first page, and DynamoDB ignores unknown tokens."""
     name = _resource(request)
-    optional_text(request, "NextToken")
     with storage.read() as view:
         tags = sorted(_existing(view, name, request, "ListTagsOfResource").tags.items())
     return {"Tags": [{"Key": key, "Value": value} for key, value in tags]}
 
 
 def _resource(request: Request) -> str:
-    arn = optional_text(request, "ResourceArn")
+    arn: str | None = request.get("ResourceArn")
     if arn is None:
         raise RequestRefused("Invalid TableArn")
     if not arn.startswith("arn:"):

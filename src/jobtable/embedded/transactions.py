@@ -13,28 +13,20 @@ from pydantic_core import from_json, to_json
 from jobtable.embedded.batches import collections_of
 from jobtable.embedded.items import Read, prepare_read
 from jobtable.embedded.key_checks import EmptyKeyValue, SchemaMismatch
-from jobtable.embedded.request_checks import (
-    AT_LEAST_ONE,
-    CAPACITY,
-    COLLECTION_METRICS,
-    OPTIONAL_MAP,
-    OPTIONAL_STRING,
-    REQUIRED_MAP,
-    RETURN_VALUES_ON_FAILURE,
-    TABLE_NAME,
-    Lookup,
-    Member,
-    Tables,
-    check_members,
-    constraint,
-    constraints_broken,
-    lower_first,
-    table_of_arn,
-)
+from jobtable.embedded.request_checks import Lookup, Tables, check_members
+from jobtable.embedded.request_model import REQUESTS, STRUCTURES, table_of_arn
+from jobtable.embedded.shapes import missing_member
 from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import TRANSACTIONAL, Split, Units, read_units, wanted_capacity, wants_collection_metrics
-from jobtable.embedded.wordings import TooDeep, expect_type
+from jobtable.embedded.wordings import (
+    AT_LEAST_ONE,
+    TooDeep,
+    constraint,
+    constraints_broken,
+    expect_type,
+    lower_first,
+)
 from jobtable.embedded.writes import Kind, Write, prepare, prepare_known, read_olds
 from jobtable.errors import (
     ConditionalCheckFailed,
@@ -134,35 +126,6 @@ def given_names(actions: Iterable[Request]) -> dict[str, str]:
 
 MAX_BYTES = 4 * 1024 * 1024
 
-CLIENT_REQUEST_TOKEN = Member(str, shortest=1, longest=36)
-_WRITE_MEMBERS = {
-    "ClientRequestToken": CLIENT_REQUEST_TOKEN,
-    "ReturnConsumedCapacity": CAPACITY,
-    "ReturnItemCollectionMetrics": COLLECTION_METRICS,
-    "TransactItems": Member(list, required=True),
-}
-_GET_MEMBERS = {"ReturnConsumedCapacity": CAPACITY, "TransactItems": Member(list, required=True)}
-_ACTION_MEMBERS = {
-    "TableName": TABLE_NAME,
-    "ConditionExpression": OPTIONAL_STRING,
-    "ExpressionAttributeNames": OPTIONAL_MAP,
-    "ExpressionAttributeValues": OPTIONAL_MAP,
-    "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
-}
-_KEYED_MEMBERS = {**_ACTION_MEMBERS, "Key": REQUIRED_MAP}
-_MEMBERS_OF_ACTION: dict[str, dict[str, Member]] = {
-    "ConditionCheck": {**_KEYED_MEMBERS, "ConditionExpression": Member(str, required=True)},
-    "Put": {**_ACTION_MEMBERS, "Item": REQUIRED_MAP},
-    "Delete": _KEYED_MEMBERS,
-    "Update": {**_KEYED_MEMBERS, "UpdateExpression": Member(str, required=True)},
-}
-_READ_MEMBERS = {
-    "TableName": TABLE_NAME,
-    "Key": REQUIRED_MAP,
-    "ProjectionExpression": OPTIONAL_STRING,
-    "ExpressionAttributeNames": OPTIONAL_MAP,
-}
-
 
 def transact_write_items(storage: Storage, request: Request) -> Response:
     """Check, put, update and delete up to 100 items, atomically; at most once for a ClientRequestToken."""
@@ -206,7 +169,7 @@ def _text_of(named: _Actions) -> bytes:
 
 
 def _prepared(storage: Storage, request: Request) -> _Prepared:
-    check_members(request, _WRITE_MEMBERS)
+    check_members(request, REQUESTS["TransactWriteItems"])
     named = [_named_action(number, action) for number, action in enumerate(_actions_of(request), 1)]
     prepared = [(partial(prepare, _KINDS[kind], is_in_transaction=True), body) for kind, body in named]
     writes = prepare_actions(storage, prepared)
@@ -217,14 +180,14 @@ def _prepared(storage: Storage, request: Request) -> _Prepared:
 
 def _named_action(number: int, action: Any) -> tuple[str, Request]:
     expect_type(action, dict)
-    kinds = [kind for kind, body in action.items() if body is not None and kind in _MEMBERS_OF_ACTION]
+    kinds = [kind for kind, body in action.items() if body is not None and kind in _KINDS]
     if not kinds:
         raise RequestRefused("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
     if len(kinds) > 1:
         raise RequestRefused("TransactItems can only contain one of Check, Put, Update or Delete")
     [kind] = kinds
     body: Request = action[kind]
-    check_members(body, _MEMBERS_OF_ACTION[kind], f"transactItems.{number}.member.{lower_first(kind)}.")
+    check_members(body, STRUCTURES[kind], f"transactItems.{number}.member.{lower_first(kind)}.")
     return kind, body
 
 
@@ -346,7 +309,7 @@ def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
 
 def transact_get_items(storage: Storage, request: Request) -> Response:
     """Return up to 100 items as of one moment."""
-    check_members(request, _GET_MEMBERS)
+    check_members(request, REQUESTS["TransactGetItems"])
     bodies = [_get_action(number, action) for number, action in enumerate(_actions_of(request), 1)]
     reads = prepare_actions(storage, [(partial(prepare_read, is_in_transaction=True), body) for body in bodies])
     refuse_same_item([(table, position) for table, position, _ in reads])
@@ -387,6 +350,6 @@ def _get_action(number: int, action: Any) -> Request:
     path = f"transactItems.{number}.member."
     body: Request | None = action.get("Get")
     if body is None:
-        raise constraints_broken([constraint(path + "get", "null", "Member must not be null")])
-    check_members(body, _READ_MEMBERS, path + "get.")
+        raise constraints_broken([missing_member(path, "Get")])
+    check_members(body, STRUCTURES["Get"], path + "get.")
     return body

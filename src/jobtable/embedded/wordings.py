@@ -68,6 +68,32 @@ def is_deeper(found: Any, levels: int) -> bool:
     return bool(level)
 
 
+AT_LEAST_ONE = "Member must have length greater than or equal to 1"
+MOST_TOLD = 10  # DynamoDB reports no more broken constraints than this
+
+
+def constraint(path: str, value: str, rule: str) -> str:
+    """Word one broken constraint."""
+    return f"Value {value} at '{path}' failed to satisfy constraint: {rule}"
+
+
+def unshown_constraint(path: str, rule: str) -> str:
+    """Word one broken constraint that DynamoDB reports without the value, under the member's own name."""
+    return f"Value at '{path}' failed to satisfy constraint: {rule}"
+
+
+def constraints_broken(faults: list[str]) -> RequestRefused:
+    """Return the error for the broken constraints of a request, as many as DynamoDB reports."""
+    told = faults[:MOST_TOLD]
+    plural = "" if len(told) == 1 else "s"
+    return RequestRefused(f"{len(told)} validation error{plural} detected: {'; '.join(told)}")
+
+
+def lower_first(name: str) -> str:
+    """Return a member's name as messages write it."""
+    return name[:1].lower() + name[1:]
+
+
 INVALID = "One or more parameter values were invalid: "
 IN_USE = "Attempt to change a resource which is still in use: "
 

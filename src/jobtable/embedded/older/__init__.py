@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from jobtable.embedded.expressions import Condition, Projection, Update
@@ -18,33 +17,13 @@ from jobtable.embedded.older.conversions import (
     program_of,
     step_of,
 )
-from jobtable.embedded.request_checks import AT_LEAST_ONE, Limits, constraint, lower_first
-from jobtable.embedded.shapes import wrong_type
+from jobtable.embedded.request_model import REQUESTS, STRUCTURES, wrong_type
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
 
-_CONDITIONAL = ("Expected", "ConditionalOperator")
-_PARAMETERS = {
-    "GetItem": ("AttributesToGet",),
-    "BatchGetItem": ("AttributesToGet",),
-    "PutItem": _CONDITIONAL,
-    "DeleteItem": _CONDITIONAL,
-    "UpdateItem": ("AttributeUpdates", *_CONDITIONAL),
-    "Query": ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"),
-    "Scan": ("AttributesToGet", "ScanFilter", "ConditionalOperator"),
-}
-"""Those of each operation, in DynamoDB's order; BatchGetItem has its own for each table."""
-_COMPARISONS = Limits(
-    enum=(
-        *("IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE"),
-        "CONTAINS",
-    )
-)
-_ACTIONS = Limits(enum=("ADD", "PUT", "DELETE"))
-_OPERATORS = Limits(enum=("OR", "AND"))
 _NO_OPERATOR = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"  # DynamoDB's spelling
-_NULL = "Member must not be null"
+_NULL = "Value null "
 
 
 class OlderParameters:
@@ -57,7 +36,8 @@ class OlderParameters:
     def __init__(self, operation: str, request: Request, whole: Request) -> None:
         """Raise RequestRefused if anything in the whole request has the wrong JSON type."""
         self._request = request
-        self.names = tuple(name for name in _PARAMETERS[operation] if request.get(name) is not None)
+        self._structure = REQUESTS[operation] if request is whole else STRUCTURES["KeysAndAttributes"]
+        self.names = tuple(name for name in self._structure.older if request.get(name) is not None)
         fault = wrong_type(operation, whole) if self.names else None
         if fault is not None:
             raise fault
@@ -69,7 +49,8 @@ class OlderParameters:
             if name == "ConditionalOperator" and is_newer:
                 faults += [_NO_OPERATOR] if self._has_unknown_operator() else []
             else:
-                faults += _FAULTS[name](path + lower_first(name), self._request[name])
+                found = self._structure.faults_of(name, self._request[name], path)
+                faults += sorted(found, key=lambda fault: not fault.startswith(_NULL))
         return faults
 
     def refuse_operator(self) -> None:
@@ -117,46 +98,4 @@ class OlderParameters:
         """Whether the operator between conditions is unknown; the newer reader first checks that there are two."""
         conditions = self._request.get("Expected") or self._request.get("QueryFilter") or ()
         operator = self._request.get("ConditionalOperator")
-        return operator is not None and len(conditions) > 1 and bool(_OPERATORS.broken(operator))
-
-
-def _of_names(path: str, names: list[Any]) -> Iterator[str]:
-    if not names:
-        yield constraint(path, "'[]'", AT_LEAST_ONE)
-
-
-def _of_text(path: str, text: str, limits: Limits) -> Iterator[str]:
-    for rule in limits.broken(text):
-        yield constraint(path, f"'{text}'", rule)
-
-
-def _of_expected(path: str, conditions: dict[str, Any]) -> Iterator[str]:
-    for name, condition in conditions.items():
-        operator = None if condition is None else condition.get("ComparisonOperator")
-        if operator is not None:
-            yield from _of_text(f"{path}.{name}.member.comparisonOperator", operator, _COMPARISONS)
-
-
-def _of_conditions(path: str, conditions: dict[str, Any]) -> Iterator[str]:
-    for name, condition in conditions.items():
-        if condition is not None and condition.get("ComparisonOperator") is None:
-            yield constraint(f"{path}.{name}.member.comparisonOperator", "null", _NULL)
-    yield from _of_expected(path, conditions)
-
-
-def _of_updates(path: str, updates: dict[str, Any]) -> Iterator[str]:
-    for name, update in updates.items():
-        action = None if update is None else update.get("Action")
-        if action is not None:
-            yield from _of_text(f"{path}.{name}.member.action", action, _ACTIONS)
-
-
-_FAULTS: dict[str, Callable[[str, Any], Iterator[str]]] = {
-    "AttributesToGet": _of_names,
-    "AttributeUpdates": _of_updates,
-    "ConditionalOperator": lambda path, text: _of_text(path, text, _OPERATORS),
-    "Expected": _of_expected,
-    "KeyConditions": _of_conditions,
-    "QueryFilter": _of_conditions,
-    "ScanFilter": _of_conditions,
-}
+        return len(conditions) > 1 and operator not in (None, "AND", "OR")

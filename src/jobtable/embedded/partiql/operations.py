@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -29,21 +29,10 @@ from jobtable.embedded.partiql.syntax import (
     UpdateStatement,
 )
 from jobtable.embedded.partiql.terms import Terms, parameters_of
-from jobtable.embedded.request_checks import (
-    AT_LEAST_ONE,
-    CAPACITY,
-    OPTIONAL_BOOLEAN,
-    RETURN_VALUES_ON_FAILURE,
-    Member,
-    Tables,
-    check_members,
-    constraint,
-    constraints_broken,
-    lower_first,
-)
+from jobtable.embedded.request_checks import Tables, check_members
+from jobtable.embedded.request_model import REQUESTS, STRUCTURES
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.transactions import (
-    CLIENT_REQUEST_TOKEN,
     MAX_ACTIONS,
     WriteRun,
     cancelled_for,
@@ -54,18 +43,10 @@ from jobtable.embedded.transactions import (
     report_reads,
 )
 from jobtable.embedded.units import read_report, wanted_capacity
-from jobtable.embedded.wordings import in_words_of
+from jobtable.embedded.wordings import AT_LEAST_ONE, constraint, constraints_broken, in_words_of, lower_first
 from jobtable.embedded.writes import Write
 from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TableNotFound, TransactionCanceled
 from jobtable.store.backend import AttributeValue, Item, Request, Response
-
-STATEMENT = Member(str, required=True, shortest=1, longest=8192)
-PARAMETERS = Member(list, shortest=1)
-MEMBERS = {
-    "Statement": STATEMENT,
-    "Parameters": PARAMETERS,
-    "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +67,7 @@ class Given:
         return isinstance(self.parsed.statement, SelectStatement)
 
 
-def _requests_of(request: Request, member: str, most: int, members: Mapping[str, Member]) -> list[Request]:
+def _requests_of(request: Request, member: str, most: int, structure: str) -> list[Request]:
     """Return the statements of a request with their options; RequestRefused for an invalid number or form."""
     bodies: list[Any] = request[member]
     path = lower_first(member)
@@ -96,7 +77,7 @@ def _requests_of(request: Request, member: str, most: int, members: Mapping[str,
         rule = f"Member must have length less than or equal to {most}"
         raise constraints_broken([constraint(path, f"'[{len(bodies)} statements]'", rule)])
     for number, body in enumerate(bodies, 1):
-        check_members(body, members, f"{path}.{number}.member.")
+        check_members(body, STRUCTURES[structure], f"{path}.{number}.member.")
     return bodies
 
 
@@ -136,20 +117,9 @@ def _read_one(storage: Storage, request: Request, read: Read) -> Response:
     return response
 
 
-_MEMBERS = {
-    "Statement": STATEMENT,
-    "Parameters": PARAMETERS,
-    "ConsistentRead": OPTIONAL_BOOLEAN,
-    "NextToken": Member(str, shortest=1, longest=32768),
-    "ReturnConsumedCapacity": CAPACITY,
-    "Limit": Member(int, least=1),
-    "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
-}
-
-
 def execute_statement(storage: Storage, request: Request) -> Response:
     """Run one statement."""
-    check_members(request, _MEMBERS)
+    check_members(request, REQUESTS["ExecuteStatement"])
     parameters = parameters_of(request)
     parsed = parse(request["Statement"])
     terms = Terms(parsed, parameters)
@@ -184,8 +154,6 @@ def _run_statement(
 
 
 _MAX_STATEMENTS = 25
-_BATCH_MEMBERS = {"Statements": Member(list, required=True), "ReturnConsumedCapacity": CAPACITY}
-_STATEMENT_MEMBERS = {**MEMBERS, "ConsistentRead": OPTIONAL_BOOLEAN}
 _FAULTS = (RequestRefused, TableNotFound, ConditionalCheckFailed)  # the faults that refuse a single statement
 
 _NO_KEY_IN_BATCH = "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
@@ -195,8 +163,8 @@ _Prepared: TypeAlias = tuple[Given, Read | Write]
 
 def batch_execute_statement(storage: Storage, request: Request) -> Response:
     """Run up to 25 reads of single items or 25 writes, with an answer or an error for each."""
-    check_members(request, _BATCH_MEMBERS)
-    bodies = _requests_of(request, "Statements", _MAX_STATEMENTS, _STATEMENT_MEMBERS)
+    check_members(request, REQUESTS["BatchExecuteStatement"])
+    bodies = _requests_of(request, "Statements", _MAX_STATEMENTS, "BatchStatementRequest")
     parsed = [_given_or_fault(number, body) for number, body in enumerate(bodies)]
     if len({one.is_read() for one in parsed if isinstance(one, Given)}) > 1:
         raise RequestRefused("Read and write requests together in the same batch is not supported.")
@@ -265,18 +233,13 @@ def _refusal(refused: RequestError) -> dict[str, Any]:
     return {"Error": {"Code": _short_code(fault), "Message": fault.message, **fault.details}}
 
 
-_TRANSACTION_MEMBERS = {
-    "TransactStatements": Member(list, required=True),
-    "ClientRequestToken": CLIENT_REQUEST_TOKEN,
-    "ReturnConsumedCapacity": CAPACITY,
-}
 _NO_KEY_IN_TRANSACTION = "Select statements within ExecuteTransaction must specify the primary key in the where clause."
 
 
 def execute_transaction(storage: Storage, request: Request) -> Response:
     """Read up to 100 single items at one moment, or run up to 100 writes and checks, atomically."""
-    check_members(request, _TRANSACTION_MEMBERS)
-    bodies = _requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
+    check_members(request, REQUESTS["ExecuteTransaction"])
+    bodies = _requests_of(request, "TransactStatements", MAX_ACTIONS, "ParameterizedStatement")
     parameters = [parameters_of(body) for body in bodies]
     statements = []
     for number, body in enumerate(bodies):

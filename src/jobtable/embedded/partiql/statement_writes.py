@@ -43,7 +43,8 @@ from jobtable.embedded.partiql.where_clauses import (
     equality,
     unrecognised,
 )
-from jobtable.embedded.request_checks import Tables, find_table, name_faults
+from jobtable.embedded.request_checks import Tables, find_table
+from jobtable.embedded.request_model import name_faults
 from jobtable.embedded.storage import NO_ITEM
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.writes import Kind, Write, put_of, refuse_unfit_update, returns_item, valid_item

@@ -38,10 +38,7 @@ def submit(
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Parameter: a number, true, false or null, or else text; repeatable",
-        ),
+        typer.Option(metavar="NAME=VALUE", help="Parameter: a number, true, false or null, or else text; repeatable"),
     ] = None,
     param_json: Annotated[
         list[str] | None, typer.Option(metavar="NAME=JSON", help="Parameter as JSON; repeatable")

@@ -50,12 +50,7 @@ def seconds_of(job: Job) -> float | None:
 
 
 def _row(job: Job) -> dict[str, object]:
-    return {
-        "job": job.job_id,
-        "status": job.status,
-        "seconds": seconds_of(job),
-        "result": job.result,
-    }
+    return {"job": job.job_id, "status": job.status, "seconds": seconds_of(job), "result": job.result}
 
 
 def _say_what_went_wrong(jobs: Iterable[Job]) -> None:

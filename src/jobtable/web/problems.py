@@ -237,14 +237,7 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
             request.state.caller = await request.app.state.guard.find_caller(request)
         return answer(request, error)
 
-    for cls in (
-        errors.JobtableError,
-        RequestValidationError,
-        ValidationError,
-        HTTPException,
-        Refusal,
-        RecursionError,
-    ):
+    for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refusal, RecursionError):
         app.add_exception_handler(cls, handler)
     app.add_middleware(_Unexpected, answer=answer)
 

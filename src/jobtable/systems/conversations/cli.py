@@ -84,8 +84,7 @@ def analyze(
     ] = None,
     seed: Seed = 0,
     embed: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Function from texts to an array, instead of TF-IDF"),
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="Function from texts to an array, instead of TF-IDF")
     ] = None,
     include_moderated: Annotated[
         bool, typer.Option("--include-moderated", help="Include comments that were moderated out")

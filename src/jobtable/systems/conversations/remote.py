@@ -6,14 +6,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, path_of
 from jobtable.systems.conversations.pipeline import PipelineStage
-from jobtable.systems.conversations.runs import (
-    QUEUE,
-    ConversationRuns,
-    Deleted,
-    Run,
-    RunSettings,
-    checked_settings,
-)
+from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Deleted, Run, RunSettings, checked_settings
 
 
 class ServerRuns(ConversationRuns):

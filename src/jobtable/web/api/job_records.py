@@ -11,10 +11,7 @@ from jobtable.jobs.read.log_search import LONGEST_WANTED, FoundLine
 from jobtable.jobs.read.logs import JobLogs
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.report.log_lines import levels_from
-from jobtable.jobs.stored.entities import (
-    JobLog,
-    JobMetric,
-)
+from jobtable.jobs.stored.entities import JobLog, JobMetric
 from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.model.expressions import attribute_of
 from jobtable.web.api.route_parts import NewestFirst, api_router

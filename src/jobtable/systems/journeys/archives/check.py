@@ -121,10 +121,7 @@ def _checked(archive: Archive, most_bytes: int) -> Archive:
         with archive.open_object(entry) as stream:
             _check_member(stream, entry.name, entry.size, entry.sha256)
     return replace(
-        archive,
-        execution_ids=frozenset(execution_ids),
-        job_ids=frozenset(jobs.ids),
-        queues=frozenset(jobs.queues),
+        archive, execution_ids=frozenset(execution_ids), job_ids=frozenset(jobs.ids), queues=frozenset(jobs.queues)
     )
 
 

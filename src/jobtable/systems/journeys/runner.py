@@ -52,7 +52,7 @@ class JourneyRunner:
 
     def __init__(self, jobs: Jobs, *, queue: str = QUEUE) -> None:
         self.jobs = jobs
-        self.flow = JourneyFlow(jobs.store, jobs.clock, _new_job_id)
+        self.flow = JourneyFlow(jobs.store, jobs.clock, lambda: f"JOB-{uuid.uuid4().hex[:16].upper()}")
         self._queue = queue
 
     def run(self, journey_id: str, *, by: str = "user") -> Journey:
@@ -347,7 +347,3 @@ def _hold(context: JobContext) -> Hold:
         metric=context.metric,
         may_retry=context.attempt < job.max_attempts,
     )
-
-
-def _new_job_id() -> str:
-    return f"JOB-{uuid.uuid4().hex[:16].upper()}"

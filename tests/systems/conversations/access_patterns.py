@@ -12,9 +12,9 @@ from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.converter import DataConverter
 from jobtable.systems.conversations.entities import TABLES, CommentEmbedding, ConversationRun, JobResult, StoredFile
-from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.conversations.service import Conversations
 from jobtable.testing import FakeClock
 

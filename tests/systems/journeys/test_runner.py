@@ -27,7 +27,7 @@ from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.objects import ObjectStore, sweep
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import Journey, LogEntry, StageDefinition, journeys
-from jobtable.systems.journeys.locations import ExecutionFolder, key_of
+from jobtable.systems.journeys.object_keys import ExecutionFolder, key_of
 from jobtable.systems.journeys.parts import Creation, JobExecutionStatus, JourneyStatus, ReportType, StageStatus
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
 from jobtable.systems.journeys.running.flow import JourneyFlow

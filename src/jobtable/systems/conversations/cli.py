@@ -31,6 +31,7 @@ from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.settings import Settings
 from jobtable.systems.conversations.analysis.polis_export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
+from jobtable.systems.conversations.conversation_runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
@@ -42,7 +43,6 @@ from jobtable.systems.conversations.entities import (
 )
 from jobtable.systems.conversations.pipeline import PIPELINE, PipelineStage
 from jobtable.systems.conversations.run_comparison import compare_runs
-from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 
 app = new_group()
 

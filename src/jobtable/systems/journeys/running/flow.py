@@ -22,7 +22,7 @@ from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 from jobtable.systems.journeys.creation import incomplete
 from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefinition
-from jobtable.systems.journeys.locations import DEFAULT_BUCKETS
+from jobtable.systems.journeys.object_keys import DEFAULT_BUCKETS
 from jobtable.systems.journeys.parts import (
     Aggregates,
     ExecutionConfiguration,

@@ -15,7 +15,7 @@ from jobtable.clock import Clock
 from jobtable.errors import ValueRefusedError, kind_and_text
 from jobtable.objects import ObjectStore
 from jobtable.systems.journeys.entities import JobExecution, JobReport
-from jobtable.systems.journeys.locations import DEFAULT_BUCKETS, ExecutionFolder, location
+from jobtable.systems.journeys.object_keys import DEFAULT_BUCKETS, ExecutionFolder, location
 from jobtable.systems.journeys.parts import JobExecutionStatus, ReportMetrics, ReportType, StepRun
 from jobtable.systems.journeys.running.flow import seconds_between
 

@@ -15,8 +15,8 @@ from jobtable.errors import (
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, main
 from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.store import Store
-from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import BatchSummary, CompletionBatchResult, EmbeddingBatchResult
+from jobtable.systems.receipts.model_batches import BatchService
 from jobtable.testing import FakeClock, Faults, FaultyBackend
 
 

@@ -28,6 +28,7 @@ from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.systems.conversations.analysis.polis_export import Comment, PolisExport, Vote, read_files, write_export
+from jobtable.systems.conversations.conversation_runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
@@ -41,7 +42,6 @@ from jobtable.systems.conversations.entities import (
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.pipeline import STAGE_OF, PipelineStage, stage_job_id, stages_from
 from jobtable.systems.conversations.run_comparison import compare_runs
-from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.service import tables
 from jobtable.testing import FakeClock
 
@@ -292,9 +292,9 @@ def test_a_failed_stage_fails_the_run_and_can_be_retried(
     jobs: Jobs, small: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = ConversationRuns(jobs)
-    monkeypatch.setattr("tests.systems.conversations.test_runs.embed_lengths", broken_embed)
+    monkeypatch.setattr("tests.systems.conversations.test_conversation_runs.embed_lengths", broken_embed)
     run_id = runs.start(
-        "36324", *small, RunSettings(embed="tests.systems.conversations.test_runs:embed_lengths")
+        "36324", *small, RunSettings(embed="tests.systems.conversations.test_conversation_runs:embed_lengths")
     ).root.job_id
     run_jobs(jobs, QUEUE)
     run = runs.get(run_id)
@@ -325,9 +325,9 @@ def embed_lengths(texts: list[str]) -> list[list[float]]:
 
 
 def test_any_function_can_embed(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
-    run = analysed(jobs, small, RunSettings(embed="tests.systems.conversations.test_runs:embed_lengths"))
+    run = analysed(jobs, small, RunSettings(embed="tests.systems.conversations.test_conversation_runs:embed_lengths"))
     (first, *_) = ConversationRuns(jobs).list_results(run.root.job_id, CommentEmbedding)
-    assert first.embedding.model == "tests.systems.conversations.test_runs:embed_lengths"
+    assert first.embedding.model == "tests.systems.conversations.test_conversation_runs:embed_lengths"
     assert first.embedding.dimensions == 3
 
 

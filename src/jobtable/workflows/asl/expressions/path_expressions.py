@@ -8,7 +8,6 @@ from jobtable.workflows.asl.expressions.failures import (
     INTRINSIC_FAILURE,
     REFERENCE_PATH_CONFLICT,
     RUNTIME,
-    ExpressionFault,
     ExpressionSyntaxError,
     to_text,
 )
@@ -25,6 +24,7 @@ from jobtable.workflows.asl.expressions.path_parser import parse_path
 from jobtable.workflows.asl.expressions.path_reading import PathBudgetError, PathMismatchError, PathReader
 from jobtable.workflows.asl.expressions.path_syntax import CONTEXT, ROOT, Path
 from jobtable.workflows.asl.expressions.scope import Scope
+from jobtable.workflows.asl.machine import StateFault
 
 _SELECTORS = frozenset({"", "InputPath", "OutputPath"})
 _REFERENCES = frozenset({"ItemsPath"})
@@ -41,12 +41,12 @@ def read_path(path: str, scope: Scope, *, field: str = "") -> Any:
     """
     try:
         if path.startswith(PREFIX):
-            return _evaluate(path, scope, field)
+            return _evaluate(path, scope)
         return PathReader(scope).read(parse_path(path), leaf_is_null=field not in _REFERENCES)
     except PathMismatchError as mismatch:
         raise _mismatch(path, scope, field, mismatch) from None
     except (ExpressionSyntaxError, PathBudgetError) as error:
-        raise ExpressionFault(RUNTIME, f"Invalid path '{path}': {error}", field) from None
+        raise StateFault(RUNTIME, f"Invalid path '{path}': {error}") from None
 
 
 def is_present(path: str, scope: Scope) -> bool:
@@ -59,25 +59,25 @@ def is_present(path: str, scope: Scope) -> bool:
     return parsed.is_definite or bool(value)
 
 
-def _mismatch(path: str, scope: Scope, field: str, mismatch: PathMismatchError) -> ExpressionFault:
+def _mismatch(path: str, scope: Scope, field: str, mismatch: PathMismatchError) -> StateFault:
     root = parse_path(path).root
     if root not in {ROOT, CONTEXT} and root not in scope.variables:
-        return ExpressionFault(RUNTIME, f"Invalid path '{path}': The variable '{root}' is not assigned", field)
+        return StateFault(RUNTIME, f"Invalid path '{path}': The variable '{root}' is not assigned")
     searched = to_text(scope.context if root == CONTEXT else scope.input)
     if field in _SELECTORS:
-        return ExpressionFault(RUNTIME, f"Invalid path '{path}' : {mismatch}", field)
+        return StateFault(RUNTIME, f"Invalid path '{path}' : {mismatch}")
     if field in _REFERENCES:
         cause = f'Unable to apply step "{mismatch.step}" to input {searched}'
-        return ExpressionFault(REFERENCE_PATH_CONFLICT, cause, field)
+        return StateFault(REFERENCE_PATH_CONFLICT, cause)
     cause = f"The JSONPath '{path}' specified for the field '{field}' could not be found in the input '{searched}'"
-    return ExpressionFault(RUNTIME, cause, field)
+    return StateFault(RUNTIME, cause)
 
 
-def _evaluate(text: str, scope: Scope, field: str) -> Any:
+def _evaluate(text: str, scope: Scope) -> Any:
     try:
         return _Evaluation(scope).value_of(parse_intrinsic(text))
     except _ArgumentError as error:
-        raise ExpressionFault(error.error, f"The function '{text}' had the following error: {error}", field) from None
+        raise StateFault(error.error, f"The function '{text}' had the following error: {error}") from None
 
 
 class _ArgumentError(Exception):

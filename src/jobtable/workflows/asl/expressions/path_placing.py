@@ -6,12 +6,12 @@ from typing import Any
 
 from jobtable.workflows.asl.expressions.failures import (
     RESULT_PATH_MATCH_FAILURE,
-    ExpressionFault,
     ExpressionSyntaxError,
     to_text,
 )
 from jobtable.workflows.asl.expressions.path_parser import parse_path
 from jobtable.workflows.asl.expressions.path_syntax import ROOT, Indexes, Names
+from jobtable.workflows.asl.machine import StateFault
 
 
 def place(path: str, raw_input: Any, value: Any) -> Any:
@@ -55,5 +55,5 @@ def _can_hold(holder: Any, key: str | int) -> bool:
     return isinstance(holder, list) and -len(holder) <= key < len(holder)
 
 
-def _failure(cause: str) -> ExpressionFault:
-    return ExpressionFault(RESULT_PATH_MATCH_FAILURE, cause, "ResultPath")
+def _failure(cause: str) -> StateFault:
+    return StateFault(RESULT_PATH_MATCH_FAILURE, cause)

@@ -329,25 +329,36 @@ class Conclusions:
             raise
 
 
-class SlotThreads:
-    """Running threads; calls `on_free` when one ends, with its failure or None."""
+class Slots:
+    """Threads in which a worker runs jobs; calls `on_free` when one ends, with its failure or None."""
 
-    def __init__(self, on_free: Callable[[BaseException | None], None]) -> None:
+    def __init__(
+        self,
+        count: int,
+        jobs: WorkVerbs,
+        heartbeats: Heartbeats,
+        conclusions: Conclusions,
+        on_free: Callable[[BaseException | None], None],
+    ) -> None:
+        self._count = count
+        self._jobs = jobs
+        self._heartbeats = heartbeats
+        self._conclusions = conclusions
         self._on_free = on_free
         self._lock = threading.Lock()
         self._running: set[threading.Thread] = set()
 
-    def __len__(self) -> int:
-        return len(self._running)
+    def is_idle(self) -> bool:
+        """Return whether no job runs."""
+        return not self._running
 
-    def start(self, work: Callable[[], None], name: str) -> None:
-        """Run some work in a thread of its own."""
-        thread = threading.Thread(target=self._run, args=(work,), name=name)
+    def _start_thread(self, work: Callable[[], None], name: str) -> None:
+        thread = threading.Thread(target=self._run_thread, args=(work,), name=name)
         with self._lock:
             self._running.add(thread)
         thread.start()
 
-    def _run(self, work: Callable[[], None]) -> None:
+    def _run_thread(self, work: Callable[[], None]) -> None:
         failure: BaseException | None = None
         try:
             work()

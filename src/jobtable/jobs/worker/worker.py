@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Literal
@@ -324,28 +325,15 @@ class Worker:
     # --- set-up -----------------------------------------------------------------------------------------------------
 
     def _make_slots(self, heartbeats: Heartbeats) -> ProcessSlots | InlineSlots:
-        def processes() -> ProcessSlots:
-            return ProcessSlots(
-                self._slot_count,
-                self._open_jobs,
-                self._jobs,
-                heartbeats,
-                self._conclusions,
-                self._events.put,
-                self._preload,
-            )
-
+        common = self._slot_count, self._jobs, heartbeats, self._conclusions, self._events.put
+        processes = partial(ProcessSlots, *common, open_jobs=self._open_jobs, preload=self._preload)
         if self._mode == "process":
             return processes()
-        return InlineSlots(
-            self._slot_count,
-            self._jobs,
-            heartbeats,
-            self._conclusions,
-            self._events.put,
-            processes,
-            lambda: self._is_draining or self._failure is not None,
-        )
+
+        def is_draining() -> bool:
+            return self._is_draining or self._failure is not None
+
+        return InlineSlots(*common, open_processes=processes, is_draining=is_draining)
 
     def _unregister(self, registration: Registration) -> None:
         until = self._jobs.clock.monotonic() + self._lease_seconds

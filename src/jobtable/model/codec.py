@@ -103,7 +103,6 @@ class EntityCodec:
             return [self.decode(item) for item in items]
 
     def key_of(self, entity: Any) -> dict[str, dict[str, Any]]:
-        """The primary key of an entity, in wire form."""
         return self._primary_key(entity.__dict__)
 
     def _encoder(self) -> Callable[[Any], dict[str, dict[str, Any]]]:

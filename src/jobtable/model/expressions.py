@@ -98,17 +98,14 @@ class Attribute(Generic[T]):
 
     @property
     def path(self) -> Path:
-        """The steps from the item to the value."""
         if self.field.is_key_only:
             raise _only_in_key(self)
         return self._path
 
     def accept(self, value: Any) -> Any:
-        """A value as the attribute holds it."""
         return self._slot.accept(value) if self._slot else value
 
     def wire_form(self, value: Any) -> WireForm:
-        """A value in wire form."""
         return {"NULL": True} if value is None else self.encode(self.accept(value))
 
     def encode(self, value: Any) -> WireForm:
@@ -426,7 +423,6 @@ class Update:
 
 
 def write_updates(clauses: Iterable[tuple[Clause, str]]) -> str:
-    """The whole update expression."""
     texts: dict[Clause, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
     for clause, text in clauses:
         texts[clause].append(text)

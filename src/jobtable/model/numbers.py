@@ -17,7 +17,6 @@ _PLAIN_INT = 10**MOST_DIGITS
 
 
 def int_text(value: int) -> str:
-    """The wire text of an integer."""
     return str(value) if -_PLAIN_INT < value < _PLAIN_INT else decimal_text(Decimal(value))
 
 
@@ -38,7 +37,6 @@ def _as_float(value: Any) -> float:
 
 
 def decimal_text(value: Decimal) -> str:
-    """The wire text of a decimal number."""
     if not value.is_finite():
         raise ValueRefusedError(f"{value} cannot be stored: DynamoDB has no NaN and no infinity")
     _, digits, _ = value.as_tuple()

@@ -386,6 +386,5 @@ def pack_vector(numbers: list[float]) -> str:
 
 
 def unpack_vector(packed: str) -> list[float]:
-    """Floats that were packed."""
     numbers = base64.b64decode(packed)
     return PackedFloats(struct.unpack(f"<{len(numbers) // 4}f", numbers))

@@ -141,8 +141,8 @@ class ServerCheckpoints(Checkpoints):
             "metric": [f"{name}={value!r}" for name, value in state.metrics.items()],
             "is_best": state.is_best,
             "keep_last": keep_last,
-            "model_state": state.has_model,
-            "optimizer_state": state.has_optimizer,
+            "model_state": state.model_state,
+            "optimizer_state": state.optimizer_state,
             "ending": found[0] if found else None,
         }
         path = path_of("jobs", lease.job.job_id, "checkpoints")

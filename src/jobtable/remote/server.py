@@ -330,7 +330,6 @@ def _refusing(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def path_of(*parts: str) -> str:
-    """Return a path made of quoted parts."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 

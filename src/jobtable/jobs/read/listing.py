@@ -42,7 +42,6 @@ class JobFilter:
     """Only the children of this job, without their descendants; NotFoundError if it does not exist."""
 
     def matches(self, job: Job) -> bool:
-        """Return whether the filter matches a job."""
         return (
             (self.status is None or job.status is self.status)
             and (self.user is None or job.created_by == self.user)
@@ -151,7 +150,6 @@ def _position(job: Job) -> tuple[datetime, str]:
 
 
 def cursor_after(job: Job) -> str:
-    """Return the cursor of the page after a job."""
     position = json.dumps([format_timestamp(job.created_at), job.job_id])
     return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
 

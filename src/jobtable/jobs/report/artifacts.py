@@ -9,7 +9,7 @@ from jobtable.clock import Clock
 from jobtable.errors import ConflictError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.stored.entities import JobArtifact
-from jobtable.jobs.stored.locations import artifact_key, discard
+from jobtable.jobs.stored.locations import artifact_key, discard, named_in_records
 from jobtable.objects import ObjectStore, Source
 from jobtable.store import Query, Store
 
@@ -42,10 +42,7 @@ class Artifacts:
         artifact = JobArtifact(
             job_id=self._job_id,
             name=name,
-            s3_bucket=self._objects.bucket,
-            s3_key=kept.key,
-            size_bytes=kept.size,
-            sha256=kept.sha256,
+            **named_in_records(self._objects, kept),
             content_type=kept.content_type,
             created_at=clock.now(),
         )

@@ -16,7 +16,7 @@ from jobtable.files import whole_file
 from jobtable.jobs.lifecycle.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.report.buffer import Timeline
 from jobtable.jobs.stored.entities import JobCheckpoint
-from jobtable.jobs.stored.locations import checkpoint_key, discard
+from jobtable.jobs.stored.locations import checkpoint_key, discard, named_in_records
 from jobtable.objects import ObjectStore, Source
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.store import Store, Transaction
@@ -35,8 +35,9 @@ class SavedState:
     epoch: int = 0
     metrics: Mapping[str, float] = field(default_factory=dict)
     is_best: bool = False
-    has_model: bool = True
-    has_optimizer: bool = True
+    model_state: bool = True
+    """Whether it contains the state of the model."""
+    optimizer_state: bool = True
 
 
 @dataclass(frozen=True)
@@ -121,18 +122,7 @@ class Checkpoints:
 
         def record(at: datetime) -> JobCheckpoint:
             return JobCheckpoint(
-                job_id=self._job_id,
-                timestamp=at,
-                s3_bucket=self._objects.bucket,
-                s3_key=saved.key,
-                size_bytes=saved.size,
-                sha256=saved.sha256,
-                model_state=state.has_model,
-                optimizer_state=state.has_optimizer,
-                metrics=dict(state.metrics),
-                step=state.step,
-                epoch=state.epoch,
-                is_best=state.is_best,
+                job_id=self._job_id, timestamp=at, **named_in_records(self._objects, saved), **vars(state)
             )
 
         def write(tx: Transaction, times: Sequence[datetime]) -> None:

@@ -241,8 +241,8 @@ class JobContext:
             epoch=whole_number("epoch", epoch) or 0,
             metrics={name: value for name, value in values.items() if value is not None},
             is_best=is_best,
-            has_model=model_state,
-            has_optimizer=optimizer_state,
+            model_state=model_state,
+            optimizer_state=optimizer_state,
         )
         saved = Path(source) if isinstance(source, str) else source
         kept = self._rules.keep_checkpoints if keep_last is None else keep_last

@@ -24,7 +24,6 @@ def copy_of(job: Job) -> NewJob:
 
 
 def why_no_copy(job: Job) -> str | None:
-    """Return why a job cannot be submitted again, or None."""
     definition = job.definition
     if definition.problem is not None:
         return definition.problem

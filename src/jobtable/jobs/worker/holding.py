@@ -73,7 +73,6 @@ class Heartbeats:
         self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
@@ -89,7 +88,6 @@ class Heartbeats:
         return held
 
     def drop(self, held: Held) -> None:
-        """Stop keeping a lease alive."""
         with self._lock:
             self._held.pop((held.lease.job.job_id, held.lease.epoch), None)
 
@@ -200,7 +198,6 @@ class WorkerReport:
 
     @property
     def runs(self) -> int:
-        """How many runs there were."""
         ended = self.completed + self.failed + self.stopped + self.cancelled
         return ended + self.suspended + self.released + self.lost
 
@@ -215,12 +212,10 @@ class Conclusions:
         self._counts: Counter[str] = Counter()
 
     def report(self) -> WorkerReport:
-        """What was counted."""
         with self._lock:
             return WorkerReport(**self._counts)
 
     def count(self, what: str, number: int = 1) -> None:
-        """Add to one of the report's numbers."""
         with self._lock:
             self._counts[what] += number
 

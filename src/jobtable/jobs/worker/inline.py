@@ -79,7 +79,6 @@ class StopFlag:
         self.was_seen = False
 
     def ask(self) -> None:
-        """Ask the task to end."""
         self._asked.set()
 
     def should_stop(self) -> bool:

@@ -56,8 +56,8 @@ class CheckpointQuery(UploadQuery):
             epoch=self.training_epoch,
             metrics=dict(map(_metric, self.metric)),
             is_best=self.is_best,
-            has_model=self.model_state,
-            has_optimizer=self.optimizer_state,
+            model_state=self.model_state,
+            optimizer_state=self.optimizer_state,
         )
 
 

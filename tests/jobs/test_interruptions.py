@@ -195,8 +195,8 @@ def keep(jobs: Jobs) -> None:
     lease = lease_of(jobs, "a")
     for step in range(3):
         best = SavedState(step=step, is_best=step == 0)
-        jobs.recording.checkpoints(lease).add(lease, b"state", best, jobs.clock.now(), keep_last=1)
-    jobs.recording.artifacts(lease).put(lease, "model", b"weights", jobs.clock)
+        jobs.recording.checkpoints(lease).add(b"state", best, keep_last=1)
+    jobs.recording.artifacts(lease).put("model", b"weights")
     with closing(jobs.recording.log_text(lease)) as text:
         text.append(b"x" * (PART_BYTES + 1))
         jobs.clock.sleep(UPLOAD_SECONDS)

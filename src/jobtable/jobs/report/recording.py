@@ -14,10 +14,10 @@ from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 from jobtable.clock import Clock
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.buffer import RecordBuffer
 from jobtable.jobs.report.checkpoints import Checkpoints
 from jobtable.jobs.report.log_text import LogText, RunText, TextSpool
+from jobtable.jobs.report.run_files import Artifacts
 from jobtable.jobs.stored.entities import Job, JobMetric
 from jobtable.jobs.submit.definition import RollUp, refusing
 from jobtable.objects import ObjectStore
@@ -192,7 +192,7 @@ class Recording:
         return RunText(self._store, self._objects, self._clock, lease)
 
     def checkpoints(self, lease: Lease) -> Checkpoints:
-        return Checkpoints(self._store, self._objects, lease.job.job_id)
+        return Checkpoints(self._store, self._objects, self._clock, lease)
 
     def artifacts(self, lease: Lease) -> Artifacts:
-        return Artifacts(self._store, self._objects, lease.job.job_id)
+        return Artifacts(self._store, self._objects, self._clock, lease)

@@ -90,8 +90,7 @@ async def save_checkpoint(
     kept = ReportRules.of(lease.job).keep_checkpoints if given.keep_last is None else given.keep_last
 
     def save(body: Readable) -> JobCheckpoint:
-        checkpoints = jobs.recording.checkpoints(lease)
-        return checkpoints.add(lease, body, state, jobs.clock.now(), ending=given.ending, keep_last=kept)
+        return jobs.recording.checkpoints(lease).add(body, state, ending=given.ending, keep_last=kept)
 
     return await take(request, save, sha256=given.sha256)
 
@@ -133,6 +132,6 @@ async def keep_artifact(
     lease = await run_in_threadpool(held_lease, jobs, job_id, given)
 
     def keep(body: Readable) -> JobArtifact:
-        return jobs.recording.artifacts(lease).put(lease, name, body, jobs.clock)
+        return jobs.recording.artifacts(lease).put(name, body)
 
     return await take(request, keep, sha256=given.sha256)

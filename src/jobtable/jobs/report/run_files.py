@@ -1,4 +1,4 @@
-"""Artifacts: files that a job made, in object storage, under a name."""
+"""Files that a run keeps in object storage; among them artifacts, which a job made and which have names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,19 @@ from jobtable.objects import ObjectStore, Source
 from jobtable.store import Query, Store
 
 
-class Artifacts:
-    """The artifacts of one job."""
+class RunFiles:
+    """Files of the job of a run: the objects, and the records that name them. Writing fails once the lease is lost."""
 
-    def __init__(self, store: Store, objects: ObjectStore, job_id: str) -> None:
+    def __init__(self, store: Store, objects: ObjectStore, clock: Clock, lease: Lease) -> None:
         self._store = store
         self._objects = objects
-        self._job_id = job_id
+        self._clock = clock
+        self._lease = lease
+        self._job_id = lease.job.job_id
+
+
+class Artifacts(RunFiles):
+    """The artifacts of the job of a run."""
 
     def list(self) -> Query[JobArtifact]:
         """All artifacts, by name."""
@@ -30,7 +36,7 @@ class Artifacts:
         """The artifact with a name, or NotFoundError; its bytes are the object `s3_key`."""
         return self._store.get(JobArtifact.key(job_id=self._job_id, name=name))
 
-    def put(self, lease: Lease, name: str, source: Source, clock: Clock) -> JobArtifact:
+    def put(self, name: str, source: Source) -> JobArtifact:
         """Store a file under a name, replacing what had it; LeaseLostError if the lease is lost.
 
         The object is stored first, then its record, then the object that it replaces is deleted.
@@ -44,11 +50,11 @@ class Artifacts:
             name=name,
             **named_in_records(self._objects, kept),
             content_type=kept.content_type,
-            created_at=clock.now(),
+            created_at=self._clock.now(),
         )
         try:
-            with lost_if_refused(lease), self._store.transaction() as tx:
-                check_lease(tx, lease)
+            with lost_if_refused(self._lease), self._store.transaction() as tx:
+                check_lease(tx, self._lease)
                 tx.put(artifact)
         except ConflictError:
             discard(self._objects, kept.key)

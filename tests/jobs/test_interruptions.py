@@ -18,7 +18,7 @@ from jobtable.jobs.report.checkpoints import SavedState
 from jobtable.jobs.report.log_text import PART_BYTES, UPLOAD_SECONDS
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.submit.resubmission import copy_of
+from jobtable.jobs.submit.submission import copy_of
 from jobtable.testing import FakeClock
 
 CHILDREN = [f"child {number}" for number in range(26)]

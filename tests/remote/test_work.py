@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from jobtable.jobs.report.artifacts import Artifacts
 from tests.cli.test_up import up
 from tests.remote.conftest import REPOSITORY
 from tests.running import jobs_in_memory
@@ -37,7 +38,6 @@ from jobtable.errors import (
 from jobtable.jobs.lifecycle.instances import InstanceInfo
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.read.logs import JobLogs
-from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_text import UPLOAD_SECONDS
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobCheckpoint, JobLog, JobMetric, main

@@ -25,8 +25,7 @@ from jobtable.cli.output import (
     visible,
 )
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.read.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
-from jobtable.jobs.read.timing import Timing
+from jobtable.jobs.read.progress import GroupProgress, Timing, find_group_progress, percent_of, read_group_progress
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import (
     Job,

@@ -19,7 +19,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DependsOn, NewJob, refusing
 from jobtable.jobs.submit.definition_files import read_definition
-from jobtable.jobs.submit.resubmission import copy_of
+from jobtable.jobs.submit.submission import copy_of
 from jobtable.jobs.tasks import is_path
 
 app = new_group()

@@ -21,8 +21,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model.fields import PackedFloats, utc_text
-from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
-from jobtable.model.plain_values import ORDERS, bytes_text, map_key, plain, wire_form
+from jobtable.model.plain_values import (
+    MOST_DIGITS,
+    ORDERS,
+    bytes_text,
+    decimal_text,
+    float_text,
+    int_text,
+    map_key,
+    plain,
+    wire_form,
+)
 from jobtable.model.source import Names, Source
 
 if TYPE_CHECKING:

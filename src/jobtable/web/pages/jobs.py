@@ -11,13 +11,13 @@ from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.lifecycle.owners import owner_of
-from jobtable.jobs.read.group_progress import read_group_progress
 from jobtable.jobs.read.listing import JobFilter, list_jobs
+from jobtable.jobs.read.progress import read_group_progress
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobDependency, JobLog
 from jobtable.jobs.stored.field_types import LogLevel, Status
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.jobs.submit.resubmission import copy_of, why_no_copy
+from jobtable.jobs.submit.submission import copy_of, why_no_copy
 from jobtable.store import Page, Store
 from jobtable.system import system_named
 from jobtable.web.guard import READ, WRITE, PageRoute, allow

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.app import Services
 from jobtable.clock import wall_time
-from jobtable.jobs.read.group_progress import GroupProgress, read_group_progress
+from jobtable.jobs.read.progress import GroupProgress, read_group_progress
 from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.stored.field_types import FINAL, Health, InstanceStatus, Status

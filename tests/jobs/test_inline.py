@@ -211,8 +211,9 @@ def test_a_job_of_a_batch_does_not_begin_that_was_asked_to_end_meanwhile(verb: s
         heartbeats_of[jobs] = heartbeats
         freed: SimpleQueue[BaseException | None] = SimpleQueue()
         conclusions = Conclusions(jobs, heartbeats)
-        more = {"open_processes": _no_processes, "is_draining": lambda: False}
-        slots = InlineSlots(1, jobs, heartbeats, conclusions, freed.put, **more)
+        slots = InlineSlots(
+            1, jobs, heartbeats, conclusions, freed.put, open_processes=_no_processes, is_draining=lambda: False
+        )
         leases = jobs.claim("default", limit=2, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
         slots.start(leases, jobs.clock.monotonic())
         assert freed.get() is None

@@ -231,18 +231,17 @@ class Tables:
     def _let_recover(self, name: str) -> None:
         setting = {"PointInTimeRecoveryEnabled": True}
         request = {"TableName": name, "PointInTimeRecoverySpecification": setting}
-        deadline = self._deadline()
-        while True:
+
+        def enable() -> str | None:
             try:
                 self._execute("UpdateContinuousBackups", request)
             except RequestError as error:
                 if error.code != _NO_BACKUPS_YET:
                     raise
-                self._give_up_after(
-                    deadline, f"could not enable point-in-time recovery of table {name} ({error.message})"
-                )
-            else:
-                return
+                return f"could not enable point-in-time recovery of table {name} ({error.message})"
+            return None
+
+        self._wait_until_done(enable)
 
     def _is_recoverable(self, name: str) -> bool | None:
         """Whether a table can be had as it was; None where the backend knows no backups, as DynamoDB Local."""
@@ -270,40 +269,39 @@ class Tables:
 
     def _wait_until_active(self, table: Table, *, is_new: bool = False) -> None:
         """Wait until a table can be used; one that is new may not be shown at first."""
-        deadline = self._deadline()
-        while True:
+
+        def look() -> str | None:
             try:
                 described = self.describe(table)
             except TableNotFound:
                 if not is_new:
                     raise
-                self._give_up_after(deadline, f"table {self._store.table_name(table)} was created, but is not visible")
-                continue
-            states = [
-                described["TableStatus"],
-                # An index has no state of its own while its table is restored.
-                *(i.get("IndexStatus", "CREATING") for i in described.get("GlobalSecondaryIndexes", [])),
-            ]
-            if set(states) == {"ACTIVE"}:
-                return
-            self._give_up_after(deadline, f"table {described['TableName']} is still {', '.join(states)}")
+                return f"table {self._store.table_name(table)} was created, but is not visible"
+            # An index has no state of its own while its table is restored.
+            indexes = (i.get("IndexStatus", "CREATING") for i in described.get("GlobalSecondaryIndexes", []))
+            states = [described["TableStatus"], *indexes]
+            is_active = set(states) == {"ACTIVE"}
+            return None if is_active else f"table {described['TableName']} is still {', '.join(states)}"
+
+        self._wait_until_done(look)
 
     def _wait_until_gone(self, table: Table) -> None:
-        deadline = self._deadline()
-        while True:
+        def look() -> str | None:
             try:
                 described = self.describe(table)
             except TableNotFound:
-                return
-            self._give_up_after(deadline, f"table {described['TableName']} is still {described['TableStatus']}")
+                return None
+            return f"table {described['TableName']} is still {described['TableStatus']}"
 
-    def _deadline(self) -> float:
-        return self._store.clock.monotonic() + _LONGEST_WAIT_SECONDS
+        self._wait_until_done(look)
 
-    def _give_up_after(self, deadline: float, message: str) -> None:
-        if self._store.clock.monotonic() > deadline:
-            raise BackendUnavailable(f"{message} after {_LONGEST_WAIT_SECONDS:.0f} seconds")
-        self._store.clock.sleep(0.5)
+    def _wait_until_done(self, look: Callable[[], str | None]) -> None:
+        """Look until nothing is left to wait for; BackendUnavailable says what is left after ten minutes."""
+        deadline = self._store.clock.monotonic() + _LONGEST_WAIT_SECONDS
+        while (left := look()) is not None:
+            if self._store.clock.monotonic() > deadline:
+                raise BackendUnavailable(f"{left} after {_LONGEST_WAIT_SECONDS:.0f} seconds")
+            self._store.clock.sleep(0.5)
 
     def _execute(self, operation: str, request: Request) -> dict[str, Any]:
         return self._store.ask(operation, request, f"tables.{operation}", repeatable=False)

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from jobtable.jobs.report.artifacts import Artifacts
 from tests.cli.test_up import up
 from tests.remote.conftest import REPOSITORY
 from tests.running import jobs_in_memory

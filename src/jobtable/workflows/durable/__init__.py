@@ -1,1 +1,1 @@
-"""Durable functions: handlers of the AWS Durable Execution SDK on the job engine."""
+"""Durable functions: the operations of Lambda that AWS's durable execution SDK calls, on the store and the job engine."""

@@ -1,1 +1,1 @@
-"""Durable functions: the operations of Lambda that AWS's durable execution SDK calls, on the store and the job engine."""
+"""Durable functions: the operations of Lambda behind AWS's durable execution SDK, on the store and the job engine."""

@@ -10,6 +10,7 @@ import binascii
 import hashlib
 import hmac
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,10 +50,8 @@ class DurableTokens:
     def _secret(self) -> bytes:
         found = self._store.find(DurableKey.key())
         if found is None:
-            try:
+            with suppress(AlreadyExistsError):  # another process was faster; both read the one that is stored
                 self._store.add(DurableKey(secret=secrets.token_bytes(32)))
-            except AlreadyExistsError:
-                pass  # another process was faster; both read the one that is stored
             found = self._store.get(DurableKey.key())
         return found.secret
 

@@ -90,7 +90,7 @@ class DurableProgress(Entity, table=workflows, type="DURABLE_PROGRESS"):
 
     function: str
     name: str
-    execution_id: str
+    execution_id: Attr[str]
     revision: Attr[Count] = default(0)
     invocation: Attr[Count] = default(0)
     """The number of the latest call of the handler; checkpoints of earlier ones are refused."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,6 @@ from jobtable.store import Store
 from jobtable.store.transactions import Transaction, grouped
 from jobtable.workflows.durable.entities import (
     DurableEvents,
-    DurableExecution,
     DurableOperation,
     DurableProgress,
     OperationStatus,
@@ -41,9 +40,8 @@ _AWAITED = _TIMED | {(OperationType.CHAINED_INVOKE, OperationStatus.STARTED)}
 
 @dataclass
 class ExecutionState:
-    """An execution with its operations, as of one revision."""
+    """The operations of a running execution, all or some, as of one revision."""
 
-    execution: DurableExecution
     progress: DurableProgress
     operations: dict[str, DurableOperation] = field(default_factory=dict)
     """By id, in the order in which they were started."""
@@ -57,12 +55,20 @@ class ExecutionState:
         progress = store.find(DurableProgress.key(function=function, name=name))
         if progress is None:
             return None
-        execution = store.find(DurableExecution.key(function=function, name=name))
-        if execution is None:
-            return None
-        state = cls(execution, progress)
+        state = cls(progress)
         for operation in store.query(DurableOperation.key(function=function, execution=name)):
             state.take(operation)
+        return state
+
+    @classmethod
+    def find_with(cls, store: Store, function: str, name: str, number: int) -> ExecutionState | None:
+        """Read an execution with one operation alone."""
+        progress = store.find(DurableProgress.key(function=function, name=name))
+        operation = store.find(DurableOperation.key(function=function, execution=name, number=number))
+        if progress is None or operation is None:
+            return None
+        state = cls(progress)
+        state.take(operation)
         return state
 
     def take(self, operation: DurableOperation) -> None:
@@ -74,21 +80,26 @@ class ExecutionState:
             self.awaited.discard(operation.operation_id)
 
     def awaited_operations(self) -> list[DurableOperation]:
-        """Return the operations that end by themselves or by others."""
-        return [self.operations[each] for each in self.awaited]
+        """Return the operations that end by themselves or by others, in order."""
+        return sorted((self.operations[each] for each in self.awaited), key=lambda operation: operation.number)
 
     def since(self, revision: int) -> list[DurableOperation]:
         """Return the operations that changed after a revision."""
         return [each for each in self.operations.values() if each.revision > revision]
 
+    def has_news(self) -> bool:
+        """Return whether an operation has changed without the handler's knowledge."""
+        return any(each.revision > self.progress.seen_revision for each in self.operations.values())
+
     def next_due(self) -> datetime | None:
-        """Return when the next operation is due, or None if none waits for an instant."""
-        dues = [due for each in self.awaited_operations() for due in (each.due_at, each.beat_due_at) if due is not None]
-        return min(dues, default=None)
+        """Return when the execution must be looked at next, or None if it waits for no instant."""
+        dues = [at for each in self.awaited_operations() for at in (each.due_at, each.beat_due_at)]
+        dues += [self.progress.times_out_at, self.progress.retry_at]
+        return min((at for at in dues if at is not None), default=None)
 
 
 class Change:
-    """A change of an execution in memory, until `commit` writes it."""
+    """A change of an execution in memory, until it is written."""
 
     def __init__(self, state: ExecutionState, now: datetime) -> None:
         self.state = state
@@ -99,7 +110,10 @@ class Change:
         """What else is written in the last transaction."""
         self.is_last = False
         """Whether the execution ends with it."""
+        self.is_seen = False
+        """Whether the handler learns of all operations, as they are after the change."""
         self._changed: dict[str, DurableOperation] = {}
+        self._added = 0
         self._events: list[tuple[str | None, dict[str, Any]]] = []
 
     # --- operations and events --------------------------------------------------------------------------------------
@@ -108,19 +122,14 @@ class Change:
         """Return an operation as it will be."""
         return self._changed.get(operation_id) or self.state.operations.get(operation_id)
 
-    def known(self) -> Mapping[str, DurableOperation]:
-        """Return the operations as they were before the change."""
-        return self.state.operations
-
     def add(self, operation_id: str, **members: Any) -> DurableOperation:
         """Start a new operation."""
-        number = self.state.progress.operation_count + sum(
-            each not in self.state.operations for each in self._changed
-        )
+        self._added += 1
+        progress = self.state.progress
         operation = DurableOperation(
-            function=self.state.execution.function,
-            execution=self.state.execution.name,
-            number=number + 1,
+            function=progress.function,
+            execution=progress.name,
+            number=progress.operation_count + self._added,
             operation_id=operation_id,
             revision=0,
             started_at=self.now,
@@ -144,13 +153,18 @@ class Change:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing would be written."""
-        return not (self._changed or self._events or self.progress or self.beside or self.is_last)
+        """Whether no operation changes and nothing is recorded."""
+        return not (self._changed or self._events)
 
     @property
-    def added_count(self) -> int:
-        """How many operations are new."""
-        return sum(each not in self.state.operations for each in self._changed)
+    def is_waiting(self) -> bool:
+        """Whether some operation will end by an instant, an answer or another execution, or has just ended so."""
+        return bool(self.state.awaited or self._changed)
+
+    @property
+    def operation_count(self) -> int:
+        """How many operations there will be."""
+        return self.state.progress.operation_count + self._added
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -164,55 +178,51 @@ class Change:
         events = self._events_by_group(groups)
         revision = self.state.progress.revision + len(groups)
         for place, group in enumerate(groups):
-            self._commit_group(
-                store,
-                [each.model_copy(update={"revision": revision}) for each in group],
-                events[place],
-                epoch,
-                is_final=place == len(groups) - 1,
-            )
+            tx = store.transaction()
+            stamped = [each.model_copy(update={"revision": revision}) for each in group]
+            after = self._write(tx, stamped, events[place], is_final=place == len(groups) - 1)
+            if epoch is not None:
+                tx.check(Job.key(job_id=after.execution_id), _runs_under(epoch))
+            tx.commit()
+            self.state.progress = after
+            for operation in stamped:
+                self.state.take(operation)
 
-    def _commit_group(
-        self,
-        store: Store,
-        group: list[DurableOperation],
-        events: list[dict[str, Any]],
-        epoch: int | None,
-        *,
-        is_final: bool,
-    ) -> None:
+    def add_to(self, tx: Transaction) -> None:
+        """Add a change of a few operations to a transaction."""
+        revision = self.state.progress.revision + 1
+        stamped = [each.model_copy(update={"revision": revision}) for each in self._changed.values()]
+        self._write(tx, stamped, [event for _, event in self._events], is_final=True)
+
+    def _write(
+        self, tx: Transaction, group: list[DurableOperation], events: list[dict[str, Any]], *, is_final: bool
+    ) -> DurableProgress:
         before = self.state.progress
-        added = sum(each.operation_id not in self.state.operations for each in group)
         members: dict[str, Any] = {
             "revision": before.revision + 1,
-            "operation_count": before.operation_count + added,
+            "operation_count": max((each.number for each in group), default=0),
             "event_count": before.event_count + len(events),
             "stored_bytes": before.stored_bytes + sum(map(_size_of, group)),
         }
+        members["operation_count"] = max(before.operation_count, members["operation_count"])
         if is_final:
             members |= self.progress
+            if self.is_seen:
+                members["seen_revision"] = members["revision"]
         after = before.model_copy(update=members)
-        tx = store.transaction()
-        unchanged = DurableProgress.revision == before.revision
-        same = unchanged & (DurableProgress.execution_id == before.execution_id)
+        same = (DurableProgress.revision == before.revision) & (DurableProgress.execution_id == before.execution_id)
         if is_final and self.is_last:
             tx.delete(before, when=same)
         else:
             tx.put(after, when=same)
-        if epoch is not None:
-            tx.check(Job.key(job_id=before.execution_id), _runs_under(epoch))
         for operation in group:
             tx.put(operation)
         for first, page in _pages(events, before.event_count + 1):
-            execution = self.state.execution
-            tx.add(DurableEvents(function=execution.function, execution=execution.name, first_id=first, events=page))
+            tx.add(DurableEvents(function=before.function, execution=before.name, first_id=first, events=page))
         if is_final:
             for write in self.beside:
                 write(tx)
-        tx.commit()
-        self.state.progress = after
-        for operation in group:
-            self.state.take(operation)
+        return after
 
     def _events_by_group(self, groups: list[list[DurableOperation]]) -> list[list[dict[str, Any]]]:
         """Return the events of each group; those of no operation come last."""

@@ -29,9 +29,9 @@ _ENDS = {
 
 def apply_update(change: Change, update: OperationUpdate, payloads: LargePayloads) -> DurableOperation:
     """Change an operation as a checked update says."""
-    execution = change.state.execution
+    progress = change.state.progress
     current = change.find(update.operation_id)
-    payload = payloads.store(update.payload, execution.function, execution.execution_id)
+    payload = payloads.store(update.payload, progress.function, progress.execution_id)
     if update.action is Action.START:
         return _start(change, update, current, payload)
     if current is None:  # an operation may be recorded only when it ends
@@ -87,9 +87,7 @@ def end_what_is_due(change: Change, now: datetime) -> None:
             end_operation(change, operation, OperationStatus.TIMED_OUT, error=_timeout(is_overdue))
 
 
-def _start(
-    change: Change, update: OperationUpdate, current: DurableOperation | None, payload: Any
-) -> DurableOperation:
+def _start(change: Change, update: OperationUpdate, current: DurableOperation | None, payload: Any) -> DurableOperation:
     if current is not None:  # the next attempt of a step, which keeps the outcome of the one before
         started = change.update(current, status=OperationStatus.STARTED, due_at=None)
     else:

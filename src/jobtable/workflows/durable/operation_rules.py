@@ -62,9 +62,8 @@ def check_update(update: OperationUpdate, current: DurableOperation | None) -> N
     elif update.action is Action.CANCEL:
         if current is None or current.status is not OperationStatus.STARTED:
             raise ValueRefusedError("Cannot cancel a WAIT that does not exist or has already completed.")
-    elif update.type is OperationType.CONTEXT and current is not None:
-        if current.status is not OperationStatus.STARTED:
-            raise ValueRefusedError("Invalid current CONTEXT state to close.")
+    elif update.type is OperationType.CONTEXT and current is not None and current.status is not OperationStatus.STARTED:
+        raise ValueRefusedError("Invalid current CONTEXT state to close.")
 
 
 def check_target(update: OperationUpdate, region: str, account: str) -> FunctionTarget:

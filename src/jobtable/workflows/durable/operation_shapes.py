@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from jobtable.workflows.durable.durable_tokens import CallbackId, DurableTokens
-from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, OperationType
+from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableProgress, OperationType
 from jobtable.workflows.durable.large_payloads import LargePayloads
+
+Named: TypeAlias = DurableExecution | DurableProgress
 
 
 class OperationShapes:
@@ -28,13 +30,11 @@ class OperationShapes:
             "ExecutionDetails": {"InputPayload": self._payloads.read(execution.input)},
         }
 
-    def operations(
-        self, execution: DurableExecution, operations: Iterable[DurableOperation]
-    ) -> list[dict[str, Any]]:
+    def operations(self, execution: Named, operations: Iterable[DurableOperation]) -> list[dict[str, Any]]:
         """Return operations of an execution."""
         return [self.operation(execution, each) for each in operations]
 
-    def operation(self, execution: DurableExecution, operation: DurableOperation) -> dict[str, Any]:
+    def operation(self, execution: Named, operation: DurableOperation) -> dict[str, Any]:
         """Return one operation of an execution."""
         shape: dict[str, Any] = {
             "Id": operation.operation_id,
@@ -49,13 +49,11 @@ class OperationShapes:
         name, details = self._details(execution, operation)
         return {member: value for member, value in shape.items() if value is not None} | {name: details}
 
-    def callback_id(self, execution: DurableExecution, number: int) -> str:
+    def callback_id(self, execution: Named, number: int) -> str:
         """Return the id by which a callback is answered."""
-        return self._tokens.callback_id(
-            CallbackId(execution.function, execution.name, execution.execution_id, number)
-        )
+        return self._tokens.callback_id(CallbackId(execution.function, execution.name, execution.execution_id, number))
 
-    def _details(self, execution: DurableExecution, operation: DurableOperation) -> tuple[str, dict[str, Any]]:
+    def _details(self, execution: Named, operation: DurableOperation) -> tuple[str, dict[str, Any]]:
         ended: dict[str, Any] = {}
         if operation.result is not None:
             ended["Result"] = self._payloads.read(operation.result)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NoReturn
 
 from jobtable.errors import ValueRefusedError
 from jobtable.workflows.durable.entities import OperationType
@@ -126,19 +126,21 @@ def _one_of(kind: Any, members: Mapping[str, Any], name: str) -> Any:
     try:
         return kind(members.get(name))
     except ValueError:
-        return _refuse(name, members.get(name))
+        _refuse(name, members.get(name))
 
 
 def _options(members: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = members.get(name)
     if value is None:
         return {}
-    return value if isinstance(value, Mapping) else _refuse(name, value)
+    if not isinstance(value, Mapping):
+        _refuse(name, value)
+    return value
 
 
 def _seconds(options: object, name: str, least: int, most: int, otherwise: int) -> int:
     if not isinstance(options, Mapping):
-        return _refuse(name, options)
+        _refuse(name, options)
     value = options.get(name)
     if value is None:
         return otherwise
@@ -147,5 +149,5 @@ def _seconds(options: object, name: str, least: int, most: int, otherwise: int) 
     return value
 
 
-def _refuse(name: str, value: object) -> Any:
+def _refuse(name: str, value: object) -> NoReturn:
     raise ValueRefusedError(f"Invalid {name} in an operation update: {value!r:.100}")

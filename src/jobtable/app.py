@@ -98,7 +98,7 @@ class Services:
 
     @cached_property
     def durable(self) -> DurableVerbs:
-        """The executions of durable functions."""
+        """Durable functions, which run as jobs."""
         from jobtable.workflows.durable.function_tasks import service_of
         from jobtable.workflows.tables import workflows
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from aws_durable_execution_sdk_python import DurableContext, StepContext, durable_execution, durable_step
+from aws_durable_execution_sdk_python.concurrency.models import BatchResult
 from aws_durable_execution_sdk_python.config import (
     CallbackConfig,
     ChildConfig,
@@ -186,7 +187,7 @@ def mapped(event: Event, context: DurableContext) -> list[int]:
     def square(child: DurableContext, item: int, index: int, items: Any) -> int:
         return int(child.step(effect(event, f"square {index}", item * item), name=f"square-{index}"))
 
-    result = context.map(list(range(12)), square, name="squares", config=MapConfig(max_concurrency=4))
+    result: BatchResult[int] = context.map(list(range(12)), square, name="squares", config=MapConfig(max_concurrency=4))
     return list(result.get_results())
 
 
@@ -197,8 +198,10 @@ def tolerant_map(event: Event, context: DurableContext) -> dict[str, Any]:
             raise ValueError(f"{item} is bad")
         return item / 2
 
-    config = MapConfig(completion_config=CompletionConfig(tolerated_failure_count=2), nesting_type=NestingType.FLAT)
-    result = context.map([1, 2, 3, 4, 5], halve, name="halves", config=config)
+    config: MapConfig[int] = MapConfig(
+        completion_config=CompletionConfig(tolerated_failure_count=2), nesting_type=NestingType.FLAT
+    )
+    result: BatchResult[float] = context.map([1, 2, 3, 4, 5], halve, name="halves", config=config)
     return {"results": result.get_results(), "failed": result.failure_count, "why": result.completion_reason.value}
 
 
@@ -263,13 +266,14 @@ def polling(event: Event, context: DurableContext) -> dict[str, int]:
         return WaitForConditionDecision.continue_waiting(SECOND)
 
     config = WaitForConditionConfig(wait_strategy=strategy, initial_state={"polls": 0})
-    return dict(context.wait_for_condition(check, config, name="ready"))
+    ready: dict[str, int] = context.wait_for_condition(check, config, name="ready")
+    return ready
 
 
 @durable_execution
 def invoking(event: Event, context: DurableContext) -> dict[str, Any]:
-    doubled = context.invoke("double", {"n": 21}, name="plain")
-    child = context.invoke("child_order", {**event, "n": 4}, name="durable")
+    doubled: int = context.invoke("double", {"n": 21}, name="plain")
+    child: int = context.invoke("child_order", {**event, "n": 4}, name="durable")
     try:
         context.invoke("broken_function", {}, name="broken")
         failed = "impossible"

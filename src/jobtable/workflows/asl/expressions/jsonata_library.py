@@ -130,6 +130,12 @@ def _compile_regex(pattern: str, flags: Any) -> Pattern:
     return compile_pattern(pattern, ignores_case=flags.case_insensitive, is_multiline=flags.multiline)
 
 
+@lru_cache(maxsize=1)
+def function_names() -> set[str]:
+    """Return the names of the functions that every expression can call, and of those that Step Functions adds."""
+    return {*engine.Jsonata.static_frame.bindings, "parse", "partition", "range", "hash", "uuid"}
+
+
 def tree_of(parsed: Any) -> Any:
     """Return the syntax tree of a parsed expression."""
     return parsed.ast

@@ -3,7 +3,7 @@
 A file in `cases/` has one subject and a list of cases:
 
     name: a sentence
-    definition: the machine; `{function: NAME}` etc. in Resource is written as the real ARN
+    definition: the machine
     input: the input, {} by default
     type: STANDARD or EXPRESS
     answers: what tasks answer, by name; a list, one for each attempt, whose last one repeats

@@ -7,19 +7,16 @@ from typing import Any
 
 from jobtable.workflows.asl.interpreter.choice_rules import holds
 from jobtable.workflows.asl.interpreter.dataflow import (
-    QUERY_EVALUATION,
     RUNTIME,
     Leaving,
     effective_input,
     evaluate,
     is_jsonata,
     leave_by_rule,
+    wrong_type,
 )
-from jobtable.workflows.asl.interpreter.strand import Strand, dump
+from jobtable.workflows.asl.interpreter.strand import Strand
 from jobtable.workflows.asl.machine import StateFault
-from jobtable.workflows.asl.run import Json
-
-_JSON_TYPES = ((bool, "boolean"), (str, "string"), (int | float, "number"), (list, "array"), (dict, "object"))
 
 
 def leave_choice(strand: Strand) -> Leaving:
@@ -39,19 +36,5 @@ def _holds(strand: Strand, rule: Mapping[str, Any], position: int) -> bool:
     place = f"Choices[{position}]/Condition"
     found = evaluate(strand, place, rule["Condition"], strand.memory["input"])
     if not isinstance(found, bool):
-        raise StateFault(
-            QUERY_EVALUATION,
-            f"The JSONata expression '{_inside(rule['Condition'])}' specified for the field '{place}' returned an"
-            f" unexpected result type. Expected 'boolean', but was '{_type_of(found)}' for value: {dump(found)}",
-            place,
-        )
+        raise wrong_type(place, rule["Condition"], "boolean", found)
     return found
-
-
-def _inside(expression: Json) -> str:
-    text = str(expression)
-    return text[2:-2].strip() if text.startswith("{%") else text
-
-
-def _type_of(value: Json) -> str:
-    return next((name for kind, name in _JSON_TYPES if isinstance(value, kind)), "null")

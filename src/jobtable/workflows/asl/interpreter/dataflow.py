@@ -21,6 +21,10 @@ DATA_LIMIT = "States.DataLimitExceeded"
 QUERY_EVALUATION = "States.QueryEvaluationError"
 
 
+_JSON_TYPES = ((bool, "boolean"), (str, "string"), (int | float, "number"), (list, "array"), (dict, "object"))
+_PARAMETERS = frozenset({"Seconds", "TimeoutSeconds", "HeartbeatSeconds"})
+
+
 @dataclass(frozen=True)
 class Leaving:
     """How a state is left."""
@@ -122,20 +126,23 @@ def read_member(
     strand: Strand, place: str, members: Mapping[str, Any], name: str, value: Json, *, whole: bool = True
 ) -> float | None:
     """Return such a number of a member of a field, which is at a place in the state."""
-    kind = "an integer" if whole else "a number"
+    kind = "an integer" if whole else "a float"
     if members.get(f"{name}Path") is not None:
         path = members[f"{name}Path"]
         found = read_path(path, strand.scope(value), field=f"{name}Path")
-        problem = f"The {name}Path parameter does not reference {kind} value: {path} == {dump(found)}"
-        fault = StateFault(RUNTIME, problem)
+        fault = StateFault(
+            RUNTIME,
+            f"The {name}Path parameter does not reference {kind} value: {path} == {dump(found)}"
+            if name in _PARAMETERS
+            else f"The {name}Path field refers to value {dump(found)} which is not a valid {kind.split()[1]}: {path}",
+        )
     elif name in members:
         found = members[name]
         place = f"{place}/{name}" if place else name
-        expression = str(found)
+        expression = found
         if isinstance(found, str):
             found = evaluate(strand, place, found, value)
-        problem = f"The JSONata expression '{expression}' specified for the field '{place}' returned {dump(found)},"
-        fault = StateFault(QUERY_EVALUATION, f"{problem} which is not {kind} of at least 0.", place)
+        fault = wrong_type(place, expression, "number", found)
     else:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float) or found < 0:
@@ -145,6 +152,19 @@ def read_member(
     if whole:
         raise fault
     return float(found)
+
+
+def wrong_type(place: str, expression: Json, expected: str, found: Json) -> StateFault:
+    """Return the fault of a JSONata expression whose value is of another type than its field needs."""
+    text = str(expression)
+    shown = text[2:-2].strip() if text.startswith("{%") else text
+    actual = next((name for kind, name in _JSON_TYPES if isinstance(found, kind)), "null")
+    return StateFault(
+        QUERY_EVALUATION,
+        f"The JSONata expression '{shown}' specified for the field '{place}' returned an unexpected result type."
+        f" Expected '{expected}', but was '{actual}' for value: {dump(found)}",
+        place,
+    )
 
 
 def _assign(strand: Strand, fields: Mapping[str, Any], name: str, value: Json, **more: Json) -> dict[str, Json]:

@@ -20,12 +20,15 @@ from jobtable.workflows.asl.interpreter.endings import TIMEOUT, fail_run, halt
 from jobtable.workflows.asl.interpreter.fanout import fail_child, is_fan_out
 from jobtable.workflows.asl.interpreter.history import follow, record, without_none
 from jobtable.workflows.asl.interpreter.leaving import leave
+from jobtable.workflows.asl.interpreter.map_runs import ITEM_READER_FAILED, RESULT_WRITER_FAILED
 from jobtable.workflows.asl.interpreter.strand import Phase, Strand
 from jobtable.workflows.asl.machine import StateFault
 
 ALL = "States.ALL"
 TASK_FAILED = "States.TaskFailed"
 HEARTBEAT_TIMEOUT = "States.HeartbeatTimeout"
+_SAID_ALONE = frozenset({DATA_LIMIT, ITEM_READER_FAILED, RESULT_WRITER_FAILED})
+"""Errors whose causes do not name the state."""
 _DEFAULT_ATTEMPTS = 3
 _DEFAULT_INTERVAL = 1
 _DEFAULT_RATE = 2.0
@@ -47,7 +50,7 @@ class Failure:
 def failure_of(strand: Strand, fault: StateFault) -> Failure:
     """Return the failure of a state whose own fields or data are at fault."""
     cause = fault.cause
-    if fault.error != DATA_LIMIT:
+    if fault.error not in _SAID_ALONE:
         memory = strand.memory
         cause = (
             f"An error occurred while executing the state '{memory['state']}'"

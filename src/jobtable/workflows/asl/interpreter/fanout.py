@@ -27,21 +27,20 @@ def is_fan_out(state: State) -> bool:
     return state.type in {StateType.PARALLEL, StateType.MAP}
 
 
-def open_fan(strand: Strand, total: int, limit: int | None = None) -> Fan:
-    """Prepare a frame for its children."""
+def open_fan(strand: Strand, limit: int) -> Fan:
+    """Prepare a frame for children, of which so many run at the same time."""
     memory = strand.memory
-    fan = Fan(
-        first=memory["born"],
-        total=total,
-        weight=total,
-        limit=limit or total or 1,
-        tolerated_count=0,
-        tolerated_percentage=0,
-    )
-    memory["fan"] = fan
-    memory["born"] += total
+    memory["fan"] = Fan(first=memory["born"], total=0, weight=0, limit=limit, tolerated_count=0, tolerated_percentage=0)
     strand.suspend(Phase.FORKED)
-    return fan
+    return memory["fan"]
+
+
+def size_fan(strand: Strand, total: int, weight: int) -> None:
+    """Set how many children there will be, and how many items they have together."""
+    strand.fan["total"] = total
+    strand.fan["weight"] = weight
+    strand.memory["born"] += total
+    strand.run.notes.pop(strand.frame.frame_id, None)
 
 
 def add_child(strand: Strand, index: int, branch: int, value: Json, last: int) -> Strand:

@@ -46,7 +46,9 @@ def read_source(strand: Strand, value: Json) -> Json:
         config["MaxItems"] = most
     if strand.run.read_items is None:
         raise StateFault(ITEM_READER_FAILED, f"Nothing reads items from '{reader['Resource']}' here")
-    items = strand.run.read_items({**wanted, "ReaderConfig": config})
+    items: Json = strand.run.read_items({**wanted, "ReaderConfig": config})
+    if not isinstance(items, list | dict):
+        raise StateFault(ITEM_READER_FAILED, "Attempting to map over non-iterable node.")
     return items if most is None or isinstance(items, dict) else items[: int(most)]
 
 

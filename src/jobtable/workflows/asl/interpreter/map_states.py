@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from jobtable.workflows.asl.expressions import read_path
 from jobtable.workflows.asl.interpreter.dataflow import (
@@ -15,10 +14,11 @@ from jobtable.workflows.asl.interpreter.dataflow import (
     is_jsonata,
     leave_with_result,
     read_number,
+    wrong_type,
 )
-from jobtable.workflows.asl.interpreter.fanout import add_child, gather, open_fan, tally_of
+from jobtable.workflows.asl.interpreter.fanout import add_child, gather, open_fan, size_fan, tally_of
 from jobtable.workflows.asl.interpreter.filling import fill
-from jobtable.workflows.asl.interpreter.history import append, record, record_aside
+from jobtable.workflows.asl.interpreter.history import append, follow, record, record_aside
 from jobtable.workflows.asl.interpreter.map_runs import (
     batch_items,
     is_distributed,
@@ -38,28 +38,28 @@ STARTED_TOGETHER = 40
 
 
 def start_map(strand: Strand) -> None:
-    """Start the first iterations of a Map state."""
+    """Start the first children of a Map state."""
     value = effective_input(strand)
-    items = _keyed(read_source(strand, value) if "ItemReader" in strand.fields else _items(strand, value))
-    concurrency = read_number(strand, "MaxConcurrency", value) or 0
+    has_reader = "ItemReader" in strand.fields
+    items: Json = [] if has_reader else _items(strand, value)
+    concurrency = int(read_number(strand, "MaxConcurrency", value) or 0)
     count = read_number(strand, "ToleratedFailureCount", value) or 0
     percentage = read_number(strand, "ToleratedFailurePercentage", value, whole=False) or 0
+    record(strand, "MapStateStarted", {"length": len(items)})
     if is_distributed(strand):
-        selected = [_select(strand, item, value) for item in items]
-        batches = batch_items(strand, selected, value)
-        record(strand, "MapStateStarted", {"length": len(items)})
-        arn = new_map_run(strand)
-        fan = open_fan(strand, len(batches), int(concurrency) or MOST_DISTRIBUTED)
-        fan["map_run"] = arn
-        fan["weight"] = len(items)
+        fan = open_fan(strand, concurrency or MOST_DISTRIBUTED)
+        fan["map_run"] = new_map_run(strand)
+        record(strand, "MapRunStarted", {"mapRunArn": fan["map_run"]})
+        source = _keyed(read_source(strand, value) if has_reader else items)
+        batches = batch_items(strand, [_select(strand, item, value) for item in source], value)
         strand.memory["items"] = [{"Value": batch, "Weight": weight} for batch, weight in batches]
-        record(strand, "MapRunStarted", {"mapRunArn": arn})
     else:
-        record(strand, "MapStateStarted", {"length": len(items)})
-        fan = open_fan(strand, len(items), min(int(concurrency) or MOST_INLINE, MOST_INLINE))
-        strand.memory["items"] = items
+        fan = open_fan(strand, min(concurrency or MOST_INLINE, MOST_INLINE))
+        source = _keyed(items)
+        strand.memory["items"] = source
     fan["tolerated_count"] = count
     fan["tolerated_percentage"] = percentage
+    size_fan(strand, len(strand.memory["items"]), len(source))
     top_up(strand, strand.memory["last"])
 
 
@@ -101,21 +101,22 @@ def _start_iteration(strand: Strand, index: int, previous: int) -> None:
 
 def _items(strand: Strand, value: Json) -> Json:
     fields = strand.fields
-    if is_jsonata(strand):
-        items = evaluate(strand, "Items", fields["Items"], value) if "Items" in fields else value
-        problem = StateFault(
-            QUERY_EVALUATION,
-            f"The JSONata expression '{_shown(fields.get('Items', '$states.input'))}' specified for the field 'Items'"
-            f" returned an unexpected result type. Expected 'array', but was {_kind(items)} for value: {dump(items)}",
-            "Items",
-        )
-    else:
+    if not is_jsonata(strand):
         path = fields.get("ItemsPath", "$")
         items = read_path(path, strand.scope(value), field="ItemsPath")
-        problem = StateFault(RUNTIME, f'Reference path "{path}" must point to array.')
+        fault = StateFault(RUNTIME, f'Reference path "{path}" must point to array.')
+    elif "Items" in fields:
+        items = evaluate(strand, "Items", fields["Items"], value)
+        fault = wrong_type("Items", fields["Items"], "array", items)
+    else:
+        items = value
+        fault = StateFault(QUERY_EVALUATION, f"Map state input must be an array but was: {dump(value)}")
     if isinstance(items, list) or (isinstance(items, dict) and is_distributed(strand)):
         return items
-    raise problem
+    if is_jsonata(strand):
+        # Here Step Functions has EvaluationFailed follow what happened before the state was entered.
+        follow(strand, strand.memory["arrived"])
+    raise fault
 
 
 def _keyed(source: Json) -> list[dict[str, Json]]:
@@ -134,13 +135,3 @@ def _select(strand: Strand, item: dict[str, Json], value: Json) -> Json:
     scope = strand.scope(value)
     scope = replace(scope, context={**scope.context, "Map": {"Item": item}})
     return fill(fields[name], scope, strand.state.language, name)
-
-
-def _shown(expression: Any) -> str:
-    text = str(expression)
-    return text[2:-2].strip() if text.startswith("{%") else text
-
-
-def _kind(value: Json) -> str:
-    names = {dict: "'object'", str: "'string'", bool: "'boolean'", int: "'number'", float: "'number'"}
-    return names.get(type(value), "'null'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtable.workflows.asl.interpreter.dataflow import Leaving, effective_input, leave_with_result, payload
-from jobtable.workflows.asl.interpreter.fanout import add_child, gather, open_fan
+from jobtable.workflows.asl.interpreter.fanout import add_child, gather, open_fan, size_fan
 from jobtable.workflows.asl.interpreter.history import record, record_aside
 from jobtable.workflows.asl.interpreter.strand import Strand
 
@@ -14,6 +14,7 @@ def start_parallel(strand: Strand) -> None:
     started = record(strand, "ParallelStateStarted")
     branches = strand.state.branches
     open_fan(strand, len(branches))
+    size_fan(strand, len(branches), len(branches))
     for number in range(len(branches)):
         add_child(strand, number, number, value, started)
 

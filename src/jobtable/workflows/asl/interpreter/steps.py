@@ -111,6 +111,7 @@ def _enter(strand: Strand) -> None:
     memory["retries"] = {}
     memory["retry_count"] = 0
     memory["entered_at"] = write_instant(strand.run.now())
+    memory["arrived"] = memory["last"]
     details = {"name": memory["state"], "input": dump(memory["input"])}
     memory["entered_id"] = record(strand, f"{strand.state.type}StateEntered", details)
     _start(strand)

@@ -103,6 +103,8 @@ class Memory(TypedDict):
     """Ready frames move in this order."""
     born: int
     """How many children it has had."""
+    arrived: int
+    """The event before the state was entered."""
     entered_id: int
     entered_at: str
     retries: dict[str, int]
@@ -266,6 +268,7 @@ def new_strand(run: Run, frame_id: str, path: list[list[Any]], machine: Machine,
         tail=last,
         turn=last,
         born=0,
+        arrived=last,
         entered_id=0,
         entered_at="",
         retries={},

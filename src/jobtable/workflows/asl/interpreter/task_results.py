@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from email.utils import format_datetime
 from uuid import UUID
 
 from jobtable.workflows.asl.interpreter.strand import Strand, dump
 from jobtable.workflows.asl.resources import Pattern, Resource, ResourceKind
 from jobtable.workflows.asl.run import Json
+
+_SERVICE_HEADERS = {"connection": "keep-alive", "Content-Type": "application/x-amz-json-1.0"}
+
+_FUNCTION_HEADERS = {
+    "Connection": "keep-alive",
+    "Content-Type": "application/json",
+    "x-amzn-Remapped-Content-Length": "0",
+}
 
 
 def shape_response(strand: Strand, resource: Resource, output: Json, *, is_async: bool = False) -> Json:
@@ -29,19 +38,27 @@ def shape_result(strand: Strand, resource: Resource, output: Json, *, is_async: 
 
 
 def _invocation(strand: Strand, returned: Json, *, is_async: bool) -> Json:
-    metadata = _metadata(strand, returned)
+    executed = {} if is_async else {"X-Amz-Executed-Version": "$LATEST"}
+    status = 202 if is_async else 200
+    metadata = _metadata(
+        strand,
+        returned,
+        {"Connection": "keep-alive", "Content-Type": "application/json", "x-amzn-Remapped-Content-Length": "0"}
+        | executed,
+        status,
+    )
     if is_async:
-        metadata["SdkHttpMetadata"]["HttpStatusCode"] = 202
-        return {"Payload": "", **metadata, "StatusCode": 202}
-    return {"ExecutedVersion": "$LATEST", "Payload": returned, **metadata, "StatusCode": 200}
+        return {"Payload": {}, **metadata, "StatusCode": status}
+    return {"ExecutedVersion": "$LATEST", "Payload": returned, **metadata, "StatusCode": status}
 
 
-def _metadata(strand: Strand, answered: Json) -> dict[str, dict[str, Json]]:
+def _metadata(
+    strand: Strand, answered: Json, more: Mapping[str, str] = _SERVICE_HEADERS, status: int = 200
+) -> dict[str, Json]:
     request_id = str(UUID(int=strand.run.random.getrandbits(128), version=4))
     headers = {
-        "connection": "keep-alive",
+        **more,
         "Content-Length": str(len(dump(answered).encode(errors="surrogatepass"))),
-        "Content-Type": "application/x-amz-json-1.0",
         "Date": format_datetime(strand.run.now(), usegmt=True),
         "x-amzn-RequestId": request_id,
     }
@@ -49,7 +66,7 @@ def _metadata(strand: Strand, answered: Json) -> dict[str, dict[str, Json]]:
         "SdkHttpMetadata": {
             "AllHttpHeaders": {name: [value] for name, value in headers.items()},
             "HttpHeaders": headers,
-            "HttpStatusCode": 200,
+            "HttpStatusCode": status,
         },
         "SdkResponseMetadata": {"RequestId": request_id},
     }

@@ -59,8 +59,9 @@ def start_task(strand: Strand) -> None:
     check_size(handed, resource.arn if resource.kind is ResourceKind.FUNCTION else resource.history_type)
     timeout = read_number(strand, "TimeoutSeconds", value)
     heartbeat = read_number(strand, "HeartbeatSeconds", value)
+    command = _command(strand, resource, handed, token, (timeout, heartbeat))
     record_scheduled(strand, resource, handed, timeout, heartbeat)
-    strand.run.commands.append(_command(strand, resource, handed, token, (timeout, heartbeat)))
+    strand.run.commands.append(command)
     now = strand.run.now()
     strand.memory["call"] = Call(
         started=False,

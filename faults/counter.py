@@ -48,5 +48,5 @@ def _increment(transaction: Transaction) -> None:
 
 def _value(transaction: Transaction) -> int:
     table = transaction.table(workload.TABLE)
-    stored = None if table is None else transaction.get(table, table.position(_KEY))
-    return 0 if stored is None else int(from_json(stored)["value"]["N"])
+    stored = None if table is None else transaction.sized(table, table.position(_KEY))
+    return 0 if stored is None else int(from_json(stored[0])["value"]["N"])

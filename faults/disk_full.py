@@ -99,9 +99,9 @@ def missing(storage: Storage, acknowledged: dict[str, Item]) -> list[str]:
     table = storage.table(workload.TABLE)
     if table is None:
         return ["the table is gone"]
-    found = {key: storage.get(table, table.position(item)) for key, item in acknowledged.items()}
+    found = {key: storage.sized(table, table.position(item)) for key, item in acknowledged.items()}
     return [
         f"{key} was acknowledged and is not stored"
         for key, stored in found.items()
-        if stored is None or from_json(stored) != acknowledged[key]
+        if stored is None or from_json(stored[0]) != acknowledged[key]
     ]

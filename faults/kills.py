@@ -66,8 +66,8 @@ def problems_after(path: Path, lines: list[str]) -> list[str]:
         if table is None:
             return [*found, "the table is gone"]
         for (writer, key), (number, kind) in last.items():
-            stored = storage.get(table, table.position({"writer": {"S": writer}, "key": {"S": key}}))
-            version = None if stored is None else int(from_json(stored)["version"]["N"])
+            stored = storage.sized(table, table.position({"writer": {"S": writer}, "key": {"S": key}}))
+            version = None if stored is None else int(from_json(stored[0])["version"]["N"])
             # The write after the acknowledged one may have been committed too, a delete included.
             is_later = version is not None and version > number
             is_right = version is None if kind == "delete" else version == number

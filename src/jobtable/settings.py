@@ -84,6 +84,7 @@ class Resolved:
 
 
 def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
     return f"JOBTABLE_{name.upper()}"
 
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, datetime
 
-from jobtable.embedded.descriptions import (
-    Description,
-    describe_encryption,
-    describe_expiry,
-    describe_key_and_projection,
-    describe_limit,
-    describe_restored,
-    describe_stream,
-    told_time,
-)
+from jobtable.embedded import descriptions
 from jobtable.embedded.request_checks import check_constraints, optional_moment
 from jobtable.embedded.restores import refuse_other_region, refuse_taken_name, restored_record
 from jobtable.embedded.storage import Storage, Transaction, View, restoring
@@ -23,13 +14,13 @@ from jobtable.embedded.storage.table_catalogue import IndexRecord, TableRecord, 
 from jobtable.embedded.storage.table_changes import new_id
 from jobtable.embedded.table_names import backup_arn, backup_of_arn, is_own_arn, source_table, table_arn, table_of
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import invalid
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request, Response
 from jobtable.store.tables import key_schema
 
 
-def describe_backup(backup: BackupRecord, arn: str) -> Description:
+def describe_backup(backup: BackupRecord, arn: str) -> descriptions.Description:
     """Return the BackupDescription of a backup that a request named by this ARN."""
     return {
         "BackupDetails": {**_describe_details(backup), "BackupArn": arn},
@@ -38,8 +29,8 @@ def describe_backup(backup: BackupRecord, arn: str) -> Description:
     }
 
 
-def _describe_details(backup: BackupRecord) -> Description:
-    expiry = {} if backup.expires is None else {"BackupExpiryDateTime": told_time(backup.expires)}
+def _describe_details(backup: BackupRecord) -> descriptions.Description:
+    expiry = {} if backup.expires is None else {"BackupExpiryDateTime": descriptions.told_time(backup.expires)}
     return {
         "BackupArn": backup_arn(backup.table.name, backup.label),
         "BackupName": backup.name,
@@ -51,50 +42,50 @@ def _describe_details(backup: BackupRecord) -> Description:
     }
 
 
-def _summarise(backup: BackupRecord) -> Description:
+def _summarise(backup: BackupRecord) -> descriptions.Description:
     return {**_named(backup.table), **_describe_details(backup)}
 
 
-def _named(table: TableRecord) -> Description:
+def _named(table: TableRecord) -> descriptions.Description:
     return {"TableName": table.name, "TableId": table.uuid, "TableArn": table_arn(table.name)}
 
 
-def _source(backup: BackupRecord) -> Description:
+def _source(backup: BackupRecord) -> descriptions.Description:
     table = backup.table
     return {
         **_named(table),
         "TableSizeBytes": backup.size,
         "KeySchema": key_schema((table.partition,), (table.sort,) if table.sort else ()),
-        "TableCreationDateTime": told_time(table.created),
+        "TableCreationDateTime": descriptions.told_time(table.created),
         "ProvisionedThroughput": _units(table.throughput),
-        **describe_limit(table.on_demand),
+        **descriptions.describe_limit(table.on_demand),
         "ItemCount": backup.items,
         "BillingMode": "PAY_PER_REQUEST" if table.is_on_demand else "PROVISIONED",
     }
 
 
-def _features(table: TableRecord) -> Description:
+def _features(table: TableRecord) -> descriptions.Description:
     """Describe only the features that the table had."""
-    local = [describe_key_and_projection(index) for index in table.indexes if index.is_local]
+    local = [descriptions.describe_key_and_projection(index) for index in table.indexes if index.is_local]
     others = [_global_index(index) for index in table.indexes if not index.is_local]
-    features: Description = {}
+    features: descriptions.Description = {}
     if local:
         features["LocalSecondaryIndexes"] = local
     if others:
         features["GlobalSecondaryIndexes"] = others
     if table.stream is not None:
-        features["StreamDescription"] = describe_stream(table.stream)
+        features["StreamDescription"] = descriptions.describe_stream(table.stream)
     if table.ttl_attribute is not None:
-        features["TimeToLiveDescription"] = describe_expiry(table)
-    return features | describe_encryption(table)
+        features["TimeToLiveDescription"] = descriptions.describe_expiry(table)
+    return features | descriptions.describe_encryption(table)
 
 
-def _global_index(index: IndexRecord) -> Description:
+def _global_index(index: IndexRecord) -> descriptions.Description:
     units = {"ProvisionedThroughput": _units(index.throughput)}
-    return {**describe_key_and_projection(index), **units, **describe_limit(index.on_demand)}
+    return {**descriptions.describe_key_and_projection(index), **units, **descriptions.describe_limit(index.on_demand)}
 
 
-def _units(throughput: Throughput) -> Description:
+def _units(throughput: Throughput) -> descriptions.Description:
     return {"ReadCapacityUnits": throughput.read, "WriteCapacityUnits": throughput.write}
 
 
@@ -220,7 +211,7 @@ def restore(storage: Storage, request: Request) -> Response:
         restored = restoring.begin_restore(
             transaction, backup.id, wanted, restoring.next_change(transaction, backup.id)
         )
-        return {"TableDescription": describe_restored(transaction, restored, now)}
+        return {"TableDescription": descriptions.describe_restored(transaction, restored, now)}
 
     return storage.write(action)
 
@@ -259,7 +250,7 @@ def _time_range(request: Request) -> tuple[str, str]:
     first = "" if lower is None else label_at(lower)
     end = AFTER_ALL_LABELS if upper is None else label_at(upper)
     if first > end:
-        raise RequestRefused(f"{INVALID}Time range lower bound must be less than or equal to upper bound")
+        raise invalid("Time range lower bound must be less than or equal to upper bound")
     return first, end
 
 

@@ -14,7 +14,6 @@ from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.key_checks import KEY_MISMATCH, ItemKeyMismatch, key_position
 from jobtable.embedded.request_checks import Tables, check_members, check_parameters, find_table, older_parameters
 from jobtable.embedded.request_model import REQUESTS, STRUCTURES, map_of_tables_faults
-from jobtable.embedded.shapes import missing_member
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import (
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 MAX_GETS = 100
 MAX_WRITES = 25
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
-
-_MEMBER_OF_WRITE = {"DeleteRequest": "Key", "PutRequest": "Item"}
 
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
@@ -163,10 +160,12 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
     # A null list is an empty one.
     requests = {name: [] if one is None else one for name, one in request["RequestItems"].items()}
     _check_lists_of_writes(requests)
-    _check_writes(requests)
+    faults = list(REQUESTS["BatchWriteItem"].members["RequestItems"].faults_inside(requests, "requestItems."))
+    if faults:
+        raise constraints_broken(faults)
     if sum(map(len, requests.values())) > MAX_WRITES:
         raise RequestRefused("Too many items requested for the BatchWriteItem call")
-    changes = {name: [_change(one) for one in per_table] for name, per_table in requests.items()}
+    changes = {name: [_change(one or {}) for one in per_table] for name, per_table in requests.items()}
     tables = {name: find_table(storage, name) for name in changes}
     for name, table in tables.items():
         _refuse_duplicates([_key_of(table, change) for change in changes[name]])
@@ -262,32 +261,6 @@ def _check_lists_of_writes(requests: dict[str, Any]) -> None:
     if rules:
         shown = ", ".join(f"{name}=[{_shown(per_table)}]" for name, per_table in requests.items())
         raise constraints_broken([constraint("requestItems", f"'{{{shown}}}'", rule) for rule in rules])
-
-
-def _check_writes(requests: dict[str, list[Any]]) -> None:
-    """Raise RequestRefused if a put has no item, or a delete no key."""
-    faults: list[str] = []
-    for table_name, per_table in requests.items():
-        for number, write in enumerate(per_table, 1):
-            expect_type(write, dict)
-            faults += [
-                missing_member(f"requestItems.{table_name}.member.{number}.member.{lower_first(name)}.", member)
-                for name, member in _MEMBER_OF_WRITE.items()
-                if _lacks(write.get(name), member)
-            ]
-    if faults:
-        raise constraints_broken(faults)
-
-
-def _lacks(request: Any, member: str) -> bool:
-    """Whether a put or delete exists without its item or key."""
-    if request is None:
-        return False
-    expect_type(request, dict)
-    content = request.get(member)
-    if content is not None:
-        expect_type(content, dict)
-    return content is None
 
 
 def _shown(per_table: list[Any]) -> str:

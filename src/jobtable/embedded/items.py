@@ -29,13 +29,7 @@ from jobtable.embedded.wordings import (
     is_deeper,
     unshown_constraint,
 )
-from jobtable.embedded.writes import (
-    Kind,
-    Write,
-    prepare,
-    prepare_known,
-    refuse_costly_update,
-)
+from jobtable.embedded.writes import Kind, Write, prepare, prepare_known, refuse_costly_update
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic_core import from_json
 
+from jobtable.embedded import read_targets as targets
 from jobtable.embedded.expressions import (
     Condition,
     InvalidValue,
@@ -18,44 +20,16 @@ from jobtable.embedded.expressions import (
     prepare_key_condition,
 )
 from jobtable.embedded.key_checks import refuse_nested_keys
-from jobtable.embedded.read_targets import (
-    ReadTarget,
-    check_filter_of_query,
-    check_projected,
-    check_segment,
-    check_select,
-    check_start_of_query,
-    check_start_of_scan,
-    check_start_partition,
-    check_start_sort,
-    find_target,
-    start_key,
-    start_position,
-)
 from jobtable.embedded.request_checks import check_members, check_parameters, older_parameters
 from jobtable.embedded.request_model import REQUESTS
 from jobtable.embedded.storage import Storage, View
-from jobtable.embedded.table_schema import IndexSchema, Range, TableSchema, just_after, segment_range
+from jobtable.embedded.table_schema import IndexSchema, Range, just_after, segment_range
 from jobtable.embedded.units import Units, read_rate, read_units, wanted_capacity
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 from jobtable.store.sizes import item_size
 
 PAGE_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The entries of a table or index to read, the direction, and how much of them is wanted."""
-
-    table: TableSchema
-    index: IndexSchema | None
-    bounds: Range
-    reverse: bool
-    limit: int | None
-    fetches_from_table: bool  # whether entries of an index are completed from the table
-    wants_items: bool
-    as_json: bool  # whether whole items may stay JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +54,21 @@ class Page:
         return units
 
 
-def read_page(view: View, reading: Reading) -> Page:
-    """Read entries from the beginning of the range up to the limit, 1 MB, or the end."""
-    index = reading.index
+def read_page(
+    view: View, source: targets.ReadTarget, bounds: Range, *, reverse: bool, limit: int | None, as_json: bool = False
+) -> Page:
+    """Read entries from the beginning of the range up to the limit, 1 MB, or the end. `as_json`: they stay JSON."""
+    index = source.index
+    entries = view.range(source.table, index, *bounds, reverse=reverse)
     if index is None or index.projection == "ALL":
-        return _whole_items(view, reading)
-    return _projected_items(view, reading, index)
+        return _whole_items(source, entries, limit or -1, as_json=as_json)
+    return _projected_items(source, index, entries, limit)
 
 
-def _whole_items(view: View, reading: Reading) -> Page:
+def _whole_items(
+    source: targets.ReadTarget, entries: Iterator[tuple[int, bytes]], limit: int, *, as_json: bool
+) -> Page:
     """Sizes come with the rows, and one call parses all items."""
-    limit = reading.limit or -1
-    entries = view.range(reading.table, reading.index, *reading.bounds, reverse=reading.reverse)
     bodies: list[bytes] = []
     total = 0
     is_cut = False
@@ -105,35 +82,38 @@ def _whole_items(view: View, reading: Reading) -> Page:
             is_cut = next(entries, None) is not None
             break
     last: Item | None = from_json(bodies[-1], cache_strings="keys") if is_cut else None
-    if reading.as_json:
+    if as_json:
         return Page(bodies, len(bodies), last, total, [])
-    items: list[Item] = from_json(b"[" + b",".join(bodies) + b"]", cache_strings="keys") if reading.wants_items else []
+    items: list[Item] = []
+    if source.wants_items():
+        items = from_json(b"[" + b",".join(bodies) + b"]", cache_strings="keys")
     return Page(items, len(bodies), last, total, [])
 
 
-def _projected_items(view: View, reading: Reading, index: IndexSchema) -> Page:
+def _projected_items(
+    source: targets.ReadTarget, index: IndexSchema, entries: Iterator[tuple[int, bytes]], limit: int | None
+) -> Page:
     """Each entry is the part of the item that the index holds, unless it is completed from the table."""
-    table = reading.table
-    entries = view.range(table, index, *reading.bounds, reverse=reading.reverse)
+    fetches = source.fetches_from_table()
     items: list[Item] = []
     fetched_sizes: list[int] = []
     total = page_bytes = 0
     last: Item | None = None
     for size, body in entries:
         item: Item = from_json(body)
-        entry = table.projected(index, item)
+        entry = source.table.projected(index, item)
         entry_size = item_size(entry)
         total += entry_size
-        if reading.fetches_from_table:
+        if fetches:
             fetched_sizes.append(size)
-        items.append(item if reading.fetches_from_table else entry)
-        page_bytes += size if reading.fetches_from_table else entry_size
-        if len(items) == reading.limit or (page_bytes >= PAGE_BYTES and next(entries, None) is not None):
+        items.append(item if fetches else entry)
+        page_bytes += size if fetches else entry_size
+        if len(items) == limit or (page_bytes >= PAGE_BYTES and next(entries, None) is not None):
             last = items[-1]
             break
         if page_bytes >= PAGE_BYTES:
             break
-    return Page(items if reading.wants_items else [], len(items), last, total, fetched_sizes)
+    return Page(items if source.wants_items() else [], len(items), last, total, fetched_sizes)
 
 
 if TYPE_CHECKING:
@@ -148,7 +128,7 @@ def query(storage: Storage, request: Request) -> Response:
     check_members(request, REQUESTS["Query"], found=older.faults(is_newer=True) if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression", older=older)
     older_selection = _older_selection(older, "QueryFilter") if older else None
-    after = start_key(request)
+    after = targets.start_key(request)
     text: Any = request.get("KeyConditionExpression")
     if text is None and (older is None or "KeyConditions" not in older.names):
         raise RequestRefused(
@@ -166,20 +146,20 @@ def query(storage: Storage, request: Request) -> Response:
     filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
     unmatched.check_form()
-    source = find_target(storage, request, filter_, projection)
+    source = targets.find_target(storage, request, filter_, projection)
     if after is not None:
-        check_start_partition(source, after)
+        targets.check_start_partition(source, after)
     condition = unmatched.against(*source.key_attributes(), source.index.name if source.index else None)
     bounds = bounds_of(source, condition)
     forward = request.get("ScanIndexForward") is not False
     start = None
     if after is not None:
-        check_start_sort(source, after)
-        start = start_position(source, after)
-        check_start_of_query(source, condition, bounds, after)
-    check_select(source)
-    check_filter_of_query(source)
-    check_projected(source)
+        targets.check_start_sort(source, after)
+        start = targets.start_position(source, after)
+        targets.check_start_of_query(source, condition, bounds, after)
+    targets.check_select(source)
+    targets.check_filter_of_query(source)
+    targets.check_projected(source)
     refuse_nested_keys(source.table, placeholders.nested_names)
     response = _respond(storage, request, source, from_start(bounds, start, forward=forward), reverse=not forward)
     if source.index is None and source.table.sort is None:
@@ -194,19 +174,19 @@ def scan(storage: Storage, request: Request) -> Response:
     check_members(request, REQUESTS["Scan"], found=older.faults() if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", older=older)
     older_selection = _older_selection(older, "ScanFilter") if older else None
-    after = start_key(request)
+    after = targets.start_key(request)
     bounds = _segment_bounds(request)
     placeholders = Placeholders.of(request, "FilterExpression", by_older_reader=True)
     filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
-    source = find_target(storage, request, filter_, projection)
+    source = targets.find_target(storage, request, filter_, projection)
     if after is not None:
-        check_start_of_scan(source, after)
-    check_select(source)
-    check_projected(source)
-    start = None if after is None else start_position(source, after)
+        targets.check_start_of_scan(source, after)
+    targets.check_select(source)
+    targets.check_projected(source)
+    start = None if after is None else targets.start_position(source, after)
     if start is not None:
-        check_segment(request, bounds, start)
+        targets.check_segment(request, bounds, start)
     refuse_nested_keys(source.table, placeholders.nested_names)
     return _respond(storage, request, source, from_start(bounds, start, forward=True), reverse=False)
 
@@ -228,7 +208,7 @@ def _filter_and_projection(request: Request, placeholders: Placeholders) -> _Sel
     )
 
 
-def bounds_of(source: ReadTarget, condition: KeyCondition) -> tuple[bytes, bytes]:
+def bounds_of(source: targets.ReadTarget, condition: KeyCondition) -> tuple[bytes, bytes]:
     """Return the range of a table or index that the condition allows."""
     sort = condition.sort_range
     return source.table.key_range(
@@ -266,19 +246,12 @@ def from_start(bounds: Range, start: bytes | None, *, forward: bool) -> Range:
     return (just_after(start), bounds[1]) if forward else (bounds[0], start)
 
 
-def _respond(storage: Storage, request: Request, source: ReadTarget, bounds: Range, *, reverse: bool) -> Response:
-    reading = Reading(
-        table=source.table,
-        index=source.index,
-        bounds=bounds,
-        reverse=reverse,
-        limit=request.get("Limit"),
-        fetches_from_table=source.fetches_from_table(),
-        wants_items=source.select != "COUNT" or source.filter is not None,
-        as_json=type(request) is StoreRequest and source.is_whole(),
-    )
+def _respond(
+    storage: Storage, request: Request, source: targets.ReadTarget, bounds: Range, *, reverse: bool
+) -> Response:
+    as_json = type(request) is StoreRequest and source.is_whole()
     with storage.read() as view:
-        page = read_page(view, reading)
+        page = read_page(view, source, bounds, reverse=reverse, limit=request.get("Limit"), as_json=as_json)
     items: list[Any] = page.items
     if source.filter is not None:
         items = list(filter(source.filter.holds, items))
@@ -300,6 +273,6 @@ def _respond(storage: Storage, request: Request, source: ReadTarget, bounds: Ran
     return response
 
 
-def cursor_of(source: ReadTarget, last: Item) -> Item:
+def cursor_of(source: targets.ReadTarget, last: Item) -> Item:
     """Return the LastEvaluatedKey of a page that ends with an item."""
     return {name: dict(last[name]) for name in source.cursor_names()}

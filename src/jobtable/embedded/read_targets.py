@@ -14,7 +14,7 @@ from jobtable.embedded.request_checks import find_table
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.table_schema import IndexSchema, KeyAttribute, Range, TableSchema
 from jobtable.embedded.values import validate_item
-from jobtable.embedded.wordings import INVALID, RefusedInStart, constraints_broken
+from jobtable.embedded.wordings import RefusedInStart, constraints_broken, invalid
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request
 
@@ -49,6 +49,10 @@ class ReadTarget:
     def is_whole(self) -> bool:
         """Whether items are wanted exactly as they are stored."""
         return self.filter is None and self.projection is None and self.select is None
+
+    def wants_items(self) -> bool:
+        """Whether the items are needed, and not only their number."""
+        return self.select != "COUNT" or self.filter is not None
 
     def fetches_from_table(self) -> bool:
         """Whether a local index lacks wanted attributes, so that the table is read too."""
@@ -107,14 +111,14 @@ def check_projected(source: ReadTarget, wanted: Sequence[str] | None = None) -> 
     if index is None or index.is_local or held is None:
         return
     if source.select == "ALL_ATTRIBUTES":
-        raise RequestRefused(
-            f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because"
+        raise invalid(
+            f"Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because"
             " its projection type is not ALL"
         )
     names = sorted(source.projection.top_level_names) if source.projection else []
     missing = [name for name in (names if wanted is None else wanted) if name not in held]
     if missing:
-        raise RequestRefused(f"{INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]")
+        raise invalid(f"Global secondary index {index.name} does not project [{', '.join(missing)}]")
 
 
 def check_filter_of_query(source: ReadTarget) -> None:
@@ -142,8 +146,8 @@ def _check_projected_filter(source: ReadTarget) -> None:
 
 def not_projected_filter(index: IndexSchema, missing: Sequence[str]) -> RequestRefused:
     """Return the error for a filter on attributes that an index lacks."""
-    return RequestRefused(
-        f"{INVALID}Secondary index {index.name} does not project one or more filter attributes: [{', '.join(missing)}]"
+    return invalid(
+        f"Secondary index {index.name} does not project one or more filter attributes: [{', '.join(missing)}]"
     )
 
 

@@ -92,9 +92,9 @@ KeysAndAttributes: Keys!:[Item] ConsistentRead:Flag ProjectionExpression Express
   +OlderProjection
 BatchWriteItemInput: ReturnConsumedCapacity(capacity) ReturnItemCollectionMetrics(metrics)
   RequestItems!:{[WriteRequest]}
-WriteRequest: PutRequest:PutRequest DeleteRequest:DeleteRequest
-PutRequest: Item:Item
-DeleteRequest: Key:Item
+WriteRequest: DeleteRequest:DeleteRequest PutRequest:PutRequest
+DeleteRequest: Key!:Item
+PutRequest: Item!:Item
 
 TransactGetItemsInput: ReturnConsumedCapacity(capacity) TransactItems!:[TransactGetItem]
 TransactGetItem: Get:Get
@@ -207,7 +207,7 @@ OLDER_PARAMETERS = frozenset(
         *("KeyConditions", "QueryFilter", "ScanFilter"),
     }
 )
-"""The parameters from before expressions, which are checked by themselves (older/)."""
+"""The parameters from before expressions, which are checked by themselves (older.py)."""
 
 _ENTRY = re.compile(r"^(\+?\w+): (.*(?:\n  .*)*)", re.MULTILINE)
 _MEMBER = re.compile(r"(\+?\w+)(!{0,2})(?::([^\s(]+))?(?:\((.+?)\))?")

@@ -6,25 +6,16 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from jobtable.embedded import table_names
 from jobtable.embedded.descriptions import describe_restored, told_time
 from jobtable.embedded.request_checks import check_constraints, check_members, optional_moment
 from jobtable.embedded.request_model import REQUESTS, STRUCTURES, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View, journal, restoring
 from jobtable.embedded.storage.table_catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
 from jobtable.embedded.storage.table_changes import change_table, new_id
-from jobtable.embedded.table_names import (
-    global_key_schema,
-    is_of_own_account,
-    is_own_arn,
-    projection,
-    simple_key_schema,
-    source_table,
-    table_arn,
-    table_of,
-)
 from jobtable.embedded.table_requests import encryption, refuse_same_names, refuse_what_is_not_kept
 from jobtable.embedded.throughput import given_throughput, on_demand_limit
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import invalid
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request, Response
 
@@ -35,7 +26,7 @@ _REFUSED = "Invalid Request: "
 
 def refuse_other_region(arn: str, request: Request) -> None:
     """Raise RequestRefused if a restore from another region does not set the encryption here."""
-    if not is_own_arn(arn) and request.get("SSESpecificationOverride") is None:
+    if not table_names.is_own_arn(arn) and request.get("SSESpecificationOverride") is None:
         raise RequestRefused(f"{_REFUSED}sseSpecificationOverride must be provided for cross-region restores")
 
 
@@ -149,8 +140,8 @@ def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecor
 
 
 def _matching(own: list[IndexRecord], given: Request, *, is_local: bool) -> IndexRecord:
-    key = simple_key_schema(given) if is_local else global_key_schema(given)
-    kind, included = projection(given)
+    key = table_names.simple_key_schema(given) if is_local else table_names.global_key_schema(given)
+    kind, included = table_names.projection(given)
     for index in own:
         is_same_key = (index.partition, index.sort) == key
         if is_same_key and index.projection == kind and set(index.included) == set(included):
@@ -188,15 +179,15 @@ _END_OF_CALENDAR = datetime.max.replace(tzinfo=UTC).timestamp()
 
 def describe(storage: Storage, request: Request) -> Response:
     """DescribeContinuousBackups."""
-    name = table_of(request)
+    name = table_names.table_of(request)
     with storage.read() as view:
-        record = source_table(view, name)
+        record = table_names.source_table(view, name)
     return _described(record, storage.now())
 
 
 def update(storage: Storage, request: Request) -> Response:
     """UpdateContinuousBackups: keep every change for that many days from now on, or none any more."""
-    name = table_of(request)
+    name = table_names.table_of(request)
     check_members(request, REQUESTS["UpdateContinuousBackups"])
     specification = request["PointInTimeRecoverySpecification"]
     structure = STRUCTURES["PointInTimeRecoverySpecification"]
@@ -209,7 +200,7 @@ def update(storage: Storage, request: Request) -> Response:
         )
 
     def action(transaction: Transaction) -> Response:
-        record = source_table(transaction, name)
+        record = table_names.source_table(transaction, name)
         _refuse_while_in_use(transaction, record, is_enabled=is_enabled)
         now = storage.now()
         recovery = None
@@ -235,12 +226,12 @@ def restore(storage: Storage, request: Request) -> Response:
     refuse_what_is_not_kept(request)
 
     def action(transaction: Transaction) -> Response:
-        record = source_table(transaction, source)
+        record = table_names.source_table(transaction, source)
         now = storage.now()
         moment = _moment(record, wanted, now)
         refuse_taken_name(transaction, target)
         origin: dict[str, str | float] = {
-            "SourceTableArn": table_arn(record.name),
+            "SourceTableArn": table_names.table_arn(record.name),
             "RestoreDateTime": told_time(moment),
         }
         wanted_record = restored_record(transaction, record, target, request, origin, now)
@@ -285,15 +276,15 @@ def _source(request: Request) -> str:
         if name is None:
             # DynamoDB uses another name of the parameter here.
             raise RequestRefused("The parameter 'TableName' is required but was not present in the request")
-        return table_of(request, "SourceTableName")
+        return table_names.table_of(request, "SourceTableName")
     if name is not None:
         raise RequestRefused("Must provide exactly one of: sourceTableArn, sourceTableName")
     if not arn.startswith("arn:"):
-        raise RequestRefused(f"{INVALID}ARNs must start with 'arn:': {arn}")
+        raise invalid(f"ARNs must start with 'arn:': {arn}")
     source = table_of_arn(arn)
     if source is None:
         raise RequestRefused("sourceTableArn is not a valid ARN")
-    if not is_of_own_account(arn):
+    if not table_names.is_of_own_account(arn):
         raise RequestRefused("This action is only supported by accounts that match the resource owner\u2019s account.")
     refuse_other_region(arn, request)
     return source

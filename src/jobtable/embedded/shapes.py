@@ -20,6 +20,7 @@ from jobtable.embedded.wordings import (
     LONG,
     STRING,
     constraint,
+    expect_type,
     lower_first,
     unshown_constraint,
     wrong_json_type,
@@ -82,6 +83,7 @@ class Shape(ABC):
         self.type = type_
         self.limits = limits
         self.is_free = limits == NO_LIMITS
+        self.is_plain = True  # whether nothing inside of it has constraints
 
     @abstractmethod
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
@@ -137,6 +139,7 @@ class Collection(Shape):
     def __init__(self, type_: type[list[Any]] | type[dict[str, Any]], content: Shape, limits: Limits) -> None:
         java = "List<" if type_ is list else "Map<java.lang.String, "
         super().__init__(f"java.util.{java}{content.java}>", type_, limits)
+        self.is_plain = content.is_plain
         self.content = content
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
@@ -155,6 +158,9 @@ class Collection(Shape):
         return [_read(self.content, member, depth) for member in found]
 
     def faults_inside(self, found: Any, path: str) -> Iterator[str]:
+        if self.is_plain:
+            return
+        expect_type(found, self.type)
         if self.type is list:
             found = dict(enumerate((one or {} for one in found), start=1))  # a null structure of a list is an empty one
         for place, member in found.items():
@@ -167,6 +173,7 @@ class Structure(Shape):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"com.amazonaws.dynamodb.v20120810.{name}", dict)
+        self.is_plain = name == "AttributeValue"
         self.members: dict[str, Shape] = {}
         self.required: set[str] = set()
         self.looked_for_first: list[str] = []
@@ -206,6 +213,7 @@ class Structure(Shape):
         }
 
     def faults_inside(self, found: Any, path: str = "") -> Iterator[str]:
+        expect_type(found, dict)
         for name in self.members:
             yield from self.faults_of(name, found.get(name), path)
 
@@ -213,7 +221,8 @@ class Structure(Shape):
         """Yield the constraints that one member breaks, itself and inside; `path` is the place of this structure."""
         if value is not None:
             shape = self.members[name]
-            yield from shape.limits.faults(path, name, value)
+            if not shape.is_free:
+                yield from shape.limits.faults(path, name, value)
             yield from shape.faults_inside(value, f"{path}{lower_first(name)}.")
         elif name in self.required:
             yield missing_member(path, name)

@@ -18,7 +18,7 @@ from jobtable.embedded.storage import Storage, Transaction, View, journal
 from jobtable.embedded.storage.journal import Change
 from jobtable.embedded.storage.table_catalogue import StreamRecord, TableRecord, ViewType
 from jobtable.embedded.table_names import REGION, is_stream_arn, stream_arn, stream_of_arn, valid_name
-from jobtable.embedded.wordings import INVALID, constraint, constraints_broken
+from jobtable.embedded.wordings import constraint, constraints_broken, invalid
 from jobtable.errors import RequestRefused, StreamExpired, TableNotFound, request_error
 from jobtable.store.backend import Item, Request, Response
 from jobtable.store.sizes import item_size
@@ -159,7 +159,7 @@ def iterator(storage: Storage, request: Request) -> Response:
     if shard is None:
         raise RequestRefused("No ShardId specified.")
     if arn is None:
-        raise RequestRefused(f"{INVALID}streamArn cannot be empty or null.")
+        raise invalid("streamArn cannot be empty or null.")
     check_members(request, REQUESTS["GetShardIterator"])
     kind = request["ShardIteratorType"]
     number = _sequence_number(request, kind)
@@ -221,7 +221,7 @@ def _limit(request: Request, most: int, message: str) -> int:
         rule = "Member must have value greater than or equal to 1"
         raise constraints_broken([constraint("limit", f"'{limit}'", rule)])
     if limit > most:
-        raise RequestRefused(f"{INVALID}{message}")
+        raise invalid(f"{message}")
     return limit
 
 
@@ -252,14 +252,14 @@ def _timestamp(request: Request, kind: str, now: float) -> float | None:
     moment = request.get("Timestamp")
     if kind != "AT_TIMESTAMP":
         if moment is not None:
-            raise RequestRefused(f"{INVALID}Timestamp should not be passed for this iterator type")
+            raise invalid("Timestamp should not be passed for this iterator type")
         return None
     if moment is None:
-        raise RequestRefused(f"{INVALID}Timestamp must be passed for this iterator type")
+        raise invalid("Timestamp must be passed for this iterator type")
     if isinstance(moment, bool) or not isinstance(moment, int | float) or not math.isfinite(moment):
         raise RequestRefused("Timestamp must be a number of seconds", code="SerializationException")
     if moment > now:
-        raise RequestRefused(f"{INVALID}Timestamp must not be in the future")
+        raise invalid("Timestamp must not be in the future")
     return float(moment)
 
 
@@ -267,13 +267,13 @@ def _sequence_number(request: Request, kind: str) -> int | None:
     number: str | None = request.get("SequenceNumber")
     if kind in ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"):
         if number is not None:
-            raise RequestRefused(f"{INVALID}SequenceNumber should not be passed for this iterator type")
+            raise invalid("SequenceNumber should not be passed for this iterator type")
         return None
     if number is not None and len(number) < _DIGITS:
         rule = f"Member must have length greater than or equal to {_DIGITS}"
         raise constraints_broken([constraint("sequenceNumber", f"'{number}'", rule)])
     if number is None or not (number.isascii() and number.isdigit()) or len(number) > 40:
-        raise RequestRefused(f"{INVALID}Invalid SequenceNumber")
+        raise invalid("Invalid SequenceNumber")
     return int(number)
 
 

@@ -9,7 +9,7 @@ from jobtable.embedded.request_model import name_faults, name_or_arn_faults, tab
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.table_schema import KeyType, ProjectionType
-from jobtable.embedded.wordings import INVALID, constraint, constraints_broken, lower_first
+from jobtable.embedded.wordings import constraint, constraints_broken, invalid, lower_first
 from jobtable.errors import AccessDenied, RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
 
@@ -159,8 +159,8 @@ def check_defined(structure: Request, attributes: dict[str, KeyType]) -> None:
     """Raise RequestRefused if the KeySchema of a table or index has undefined attributes."""
     names = [element["AttributeName"] for element in structure["KeySchema"]]
     if not attributes.keys() >= set(names):
-        raise RequestRefused(
-            f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. Keys: [{', '.join(names)}],"
+        raise invalid(
+            f"Some index key attributes are not defined in AttributeDefinitions. Keys: [{', '.join(names)}],"
             f" AttributeDefinitions: [{', '.join(attributes)}]"
         )
 
@@ -186,10 +186,10 @@ def global_key_schema(structure: Request) -> KeySchema:
     _check_first(kinds)
     behind = kinds.count("HASH")
     if "HASH" in kinds[behind:]:
-        raise RequestRefused(f"{INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema")
+        raise invalid("All HASH key attributes must precede RANGE key attributes in the KeySchema")
     for kind in ("HASH", "RANGE"):
         if kinds.count(kind) > _MOST_OF_A_KIND:
-            raise RequestRefused(f"{INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes")
+            raise invalid(f"The KeySchema exceeds the maximum allowed number of {kind} key attributes")
     return tuple(names[:behind]), tuple(names[behind:])
 
 
@@ -198,11 +198,11 @@ def projection(structure: Request) -> tuple[ProjectionType, tuple[str, ...]]:
     given = structure["Projection"]
     kind, names = given.get("ProjectionType"), given.get("NonKeyAttributes")
     if kind is None:
-        raise RequestRefused(f"{INVALID}Unknown ProjectionType: null")
+        raise invalid("Unknown ProjectionType: null")
     if kind != "INCLUDE" and names is not None:
-        raise RequestRefused(f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
+        raise invalid(f"ProjectionType is {kind}, but NonKeyAttributes is specified")
     if kind == "INCLUDE" and names is None:
-        raise RequestRefused(f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+        raise invalid("ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
     return kind, () if names is None else _included(names)
 
 
@@ -214,7 +214,7 @@ def _included(names: list[Any]) -> tuple[str, ...]:
             raise RequestRefused(_INVALID_ATTRIBUTE)
     repeated = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if repeated is not None:
-        raise RequestRefused(f"{INVALID}Duplicate element in NonKeyAttributes: {repeated}")
+        raise invalid(f"Duplicate element in NonKeyAttributes: {repeated}")
     return tuple(names)
 
 

@@ -5,34 +5,12 @@ from __future__ import annotations
 import uuid
 from typing import Any, NamedTuple
 
+from jobtable.embedded import table_names
+from jobtable.embedded import throughput as capacity
 from jobtable.embedded.request_checks import check_constraints
-from jobtable.embedded.storage.table_catalogue import (
-    IndexRecord,
-    TableRecord,
-    Throughput,
-    ViewType,
-)
-from jobtable.embedded.table_names import (
-    KeySchema,
-    attribute_definitions,
-    check_defined,
-    encryption_key_arn,
-    global_key_schema,
-    projection,
-    simple_key_schema,
-    table_of,
-)
+from jobtable.embedded.storage.table_catalogue import IndexRecord, TableRecord, Throughput, ViewType
 from jobtable.embedded.table_schema import KeyType
-from jobtable.embedded.throughput import (
-    check_bounds,
-    global_index_throughput,
-    new_warm_throughput,
-    on_demand_limit,
-    refuse_on_demand_limit,
-    refuse_table_throughput,
-    table_throughput,
-)
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import invalid
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request
 
@@ -61,17 +39,17 @@ def new_table(request: Request, tags: dict[str, str]) -> tuple[TableRecord, View
     check_constraints("CreateTable", request)
     refuse_what_is_not_kept(request)
     is_on_demand = request.get("BillingMode") == "PAY_PER_REQUEST"
-    throughput = Throughput() if is_on_demand else table_throughput(request)
+    throughput = Throughput() if is_on_demand else capacity.table_throughput(request)
     if is_on_demand:
-        refuse_table_throughput(request)
+        capacity.refuse_table_throughput(request)
     else:
-        refuse_on_demand_limit(request, is_new=True)
+        capacity.refuse_on_demand_limit(request, is_new=True)
     attributes, key = _key_of_new_table(request)
     indexes = _local_indexes(request, key, attributes) + _global_indexes(request, attributes, is_on_demand)
     _check_together(key, attributes, indexes)
-    name = table_of(request)
-    on_demand = on_demand_limit(request, is_new=True)
-    warm = new_warm_throughput(request, throughput, is_on_demand=is_on_demand)
+    name = table_names.table_of(request)
+    on_demand = capacity.on_demand_limit(request, is_new=True)
+    warm = capacity.new_warm_throughput(request, throughput, is_on_demand=is_on_demand)
     view = _view_of_new_table(request)
     record = TableRecord(
         id=NO_ID,
@@ -121,24 +99,22 @@ def encryption(request: Request) -> dict[str, str] | None:
     kind, key, is_enabled = given.get("SSEType"), given.get("KMSMasterKeyId"), given.get("Enabled")
     for member, value in (("SSEType", kind), ("KMSMasterKeyId", key)):
         if is_enabled is False and value is not None:
-            raise RequestRefused(f"{INVALID}{member} can not be specified if Enabled is false")
+            raise invalid(f"{member} can not be specified if Enabled is false")
     if kind == "AES256":
-        raise RequestRefused(f"{INVALID}SSEType AES256 is not supported")
+        raise invalid("SSEType AES256 is not supported")
     if key is not None and kind is None:
-        raise RequestRefused(f"{INVALID}SSEType KMS is required if KMSMasterKeyId is specified")
+        raise invalid("SSEType KMS is required if KMSMasterKeyId is specified")
     if not is_enabled and kind is None:
         return None
-    return {"SSEType": "KMS", "KMSMasterKeyArn": encryption_key_arn(key or "alias/aws/dynamodb")}
+    return {"SSEType": "KMS", "KMSMasterKeyArn": table_names.encryption_key_arn(key or "alias/aws/dynamodb")}
 
 
 def _view_of_new_table(request: Request) -> ViewType | None:
     is_enabled, view = stream_specification(request)
     if is_enabled and view is None:
-        raise RequestRefused(f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required")
+        raise invalid("Table is being created with a stream enabled, UpdateViewType is required")
     if not is_enabled and view is not None:
-        raise RequestRefused(
-            f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
-        )
+        raise invalid("Table is being created with a stream disabled, UpdateViewType should not be specified")
     return view
 
 
@@ -150,14 +126,14 @@ def stream_specification(request: Request) -> tuple[bool | None, ViewType | None
 
 def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> IndexRecord:
     """Return one global index that a request asks for, or raise RequestRefused."""
-    check_defined(structure, attributes)
-    key = global_key_schema(structure)
-    kind, included = projection(structure)
-    throughput = global_index_throughput(structure, is_on_demand=is_on_demand)
+    table_names.check_defined(structure, attributes)
+    key = table_names.global_key_schema(structure)
+    kind, included = table_names.projection(structure)
+    throughput = capacity.global_index_throughput(structure, is_on_demand=is_on_demand)
     if not is_on_demand:
-        refuse_on_demand_limit(structure, is_new=True)
-    limit = on_demand_limit(structure, is_new=True)
-    warm = new_warm_throughput(structure, throughput, is_on_demand=is_on_demand)
+        capacity.refuse_on_demand_limit(structure, is_new=True)
+    limit = capacity.on_demand_limit(structure, is_new=True)
+    warm = capacity.new_warm_throughput(structure, throughput, is_on_demand=is_on_demand)
     return IndexRecord(
         id=NO_ID,
         name=structure["IndexName"],
@@ -175,7 +151,7 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_o
 def refuse_same_names(names: list[str]) -> None:
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise RequestRefused(f"{INVALID}Duplicate index name: {name}")
+            raise invalid(f"Duplicate index name: {name}")
 
 
 def check_included(included: int) -> None:
@@ -185,41 +161,40 @@ def check_included(included: int) -> None:
         raise RequestRefused("No more than 20 attributes per table can be projected into Local Secondary Indices")
 
 
-def _key_of_new_table(request: Request) -> tuple[dict[str, KeyType], KeySchema]:
+def _key_of_new_table(request: Request) -> tuple[dict[str, KeyType], table_names.KeySchema]:
     """Return the defined attributes and the key. DynamoDB counts them before it checks them."""
     if len(request["KeySchema"]) > len(request["AttributeDefinitions"]):
         raise RequestRefused("Invalid KeySchema: Some index key attribute have no definition")
-    attributes = attribute_definitions(request)
-    check_defined(request, attributes)
-    return attributes, simple_key_schema(request)
+    attributes = table_names.attribute_definitions(request)
+    table_names.check_defined(request, attributes)
+    return attributes, table_names.simple_key_schema(request)
 
 
-def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyType]) -> tuple[IndexRecord, ...]:
+def _local_indexes(
+    request: Request, key: table_names.KeySchema, attributes: dict[str, KeyType]
+) -> tuple[IndexRecord, ...]:
     structures = _structures(request, "LocalSecondaryIndexes")
     if structures and not key[1]:
-        raise RequestRefused(
-            f"{INVALID}Table KeySchema does not have a range key, which is required when specifying a"
-            " LocalSecondaryIndex"
+        raise invalid(
+            "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex"
         )
     if len(structures) > _MOST_LOCAL_INDEXES:
-        raise RequestRefused(
-            f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {_MOST_LOCAL_INDEXES}"
-        )
+        raise invalid(f"Number of LocalSecondaryIndexes exceeds per-table limit of {_MOST_LOCAL_INDEXES}")
     return tuple(_local_index(structure, key, attributes) for structure in structures)
 
 
-def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> IndexRecord:
+def _local_index(structure: Request, key: table_names.KeySchema, attributes: dict[str, KeyType]) -> IndexRecord:
     name = structure["IndexName"]
-    check_defined(structure, attributes)
-    partition, sort = simple_key_schema(structure)
+    table_names.check_defined(structure, attributes)
+    partition, sort = table_names.simple_key_schema(structure)
     if not sort:
-        raise RequestRefused(f"{INVALID}Index KeySchema does not have a range key for index: {name}")
+        raise invalid(f"Index KeySchema does not have a range key for index: {name}")
     if partition != key[0]:
-        raise RequestRefused(
-            f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}."
+        raise invalid(
+            f"Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}."
             f" index hash key: {partition[0]}, table hash key: {key[0][0]}"
         )
-    kind, included = projection(structure)
+    kind, included = table_names.projection(structure)
     return IndexRecord(
         id=NO_ID, name=name, is_local=True, partition=partition, sort=sort, projection=kind, included=included
     )
@@ -228,12 +203,10 @@ def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyTy
 def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_demand: bool) -> tuple[IndexRecord, ...]:
     structures = _structures(request, "GlobalSecondaryIndexes")
     if len(structures) > MOST_GLOBAL_INDEXES:
-        raise RequestRefused(
-            f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {MOST_GLOBAL_INDEXES}"
-        )
+        raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {MOST_GLOBAL_INDEXES}")
     for structure in structures:
         if not is_on_demand and structure.get("ProvisionedThroughput") is None:
-            raise RequestRefused(f"{INVALID}ProvisionedThroughput is not specified for index: {structure['IndexName']}")
+            raise invalid(f"ProvisionedThroughput is not specified for index: {structure['IndexName']}")
     return tuple(new_global_index(structure, attributes, is_on_demand=is_on_demand) for structure in structures)
 
 
@@ -241,23 +214,25 @@ def _structures(request: Request, member: str) -> list[Request]:
     """Return the indexes that a request asks for; RequestRefused for an empty list."""
     structures: list[Request] | None = request.get(member)
     if structures == []:
-        raise RequestRefused(f"{INVALID}List of {member} is empty")
+        raise invalid(f"List of {member} is empty")
     return structures or []
 
 
-def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[IndexRecord, ...]) -> None:
+def _check_together(
+    key: table_names.KeySchema, attributes: dict[str, KeyType], indexes: tuple[IndexRecord, ...]
+) -> None:
     refuse_same_names([index.name for index in indexes])
     check_included(sum(len(index.included) for index in indexes))
     used = dict.fromkeys((*key[0], *key[1], *(name for index in indexes for name in (*index.partition, *index.sort))))
     if used.keys() == attributes.keys():
         return
     if not indexes:
-        raise RequestRefused(
-            f"{INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in"
+        raise invalid(
+            "Number of attributes in KeySchema does not exactly match number of attributes defined in"
             " AttributeDefinitions"
         )
-    raise RequestRefused(
-        f"{INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(attributes)}], keys used:"
+    raise invalid(
+        f"Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(attributes)}], keys used:"
         f" [{', '.join(used)}]"
     )
 
@@ -294,7 +269,7 @@ def check_request(request: Request) -> None:
     """Raise RequestRefused for faults of the request alone: invalid members, no change, or contradictions."""
     check_constraints("UpdateTable", request)
     refuse_what_is_not_kept(request)
-    attribute_definitions(request)
+    table_names.attribute_definitions(request)
     given = {name for name in _PARAMETERS if _is_given(request, name)}
     has_empty_list = request.get("GlobalSecondaryIndexUpdates") == []
     if given <= ({"GlobalSecondaryIndexUpdates"} if has_empty_list else set()):
@@ -305,7 +280,7 @@ def check_request(request: Request) -> None:
             " required"
         )
     if has_empty_list:
-        raise RequestRefused(f"{INVALID}List of GlobalSecondaryIndexUpdates is empty")
+        raise invalid("List of GlobalSecondaryIndexUpdates is empty")
     changes = index_changes(request)
     _check_changes_together(request, given, {change.action for change in changes})
     _check_units(request, changes)
@@ -318,21 +293,17 @@ def index_changes(request: Request) -> list[IndexAction]:
         actions = [action for action in _INDEX_ACTIONS if (update or {}).get(action) is not None]
         if not actions:
             named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _INDEX_ACTIONS)
-            raise RequestRefused(f"{INVALID}One of {named} must not be null")
+            raise invalid(f"One of {named} must not be null")
         if len(actions) > 1:
-            raise RequestRefused(
-                f"{INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"
-            )
+            raise invalid("Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object")
         [action] = actions
         name = update[action]["IndexName"]
         if any(name == change.content["IndexName"] for change in changes):
-            raise RequestRefused(
-                f"{INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
-            )
+            raise invalid(f"Only one global secondary index update per index is allowed simultaneously. Index: {name}")
         warm = update[action].get("WarmThroughput") if action == "Update" else None
         if warm is not None and all(units is None for units in warm.values()):
-            raise RequestRefused(
-                f"{INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond"
+            raise invalid(
+                f"WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond"
                 f" specified for index: {name}"
             )
         changes.append(IndexAction(action, update[action]))
@@ -356,33 +327,29 @@ def _is_given(request: Request, name: str) -> bool:
 def _check_units(request: Request, changes: list[IndexAction]) -> None:
     mode, has_units = request.get("BillingMode"), request.get("ProvisionedThroughput") is not None
     if mode == "PAY_PER_REQUEST" and has_units:
-        raise RequestRefused(f"{INVALID}ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST")
+        raise invalid("ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST")
     if mode == "PROVISIONED" and not has_units:
-        raise RequestRefused(f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+        raise invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
     for structure in (request, *(change.content for change in changes)):
-        check_bounds(structure)
+        capacity.check_bounds(structure)
 
 
 def _check_changes_together(request: Request, given: set[str], actions: set[str]) -> None:
     for name, what in _ALONE.items():
         if name in given and len(given) > 1:
-            raise RequestRefused(f"{INVALID}{what} must be the only operation in the request")
+            raise invalid(f"{what} must be the only operation in the request")
     if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
-        raise RequestRefused(
-            f"{INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
-        )
+        raise invalid("OnDemandThroughput can only be combined with BillingMode in an UpdateTable request")
     if "WarmThroughput" in given:
         if "Create" in actions:
-            raise RequestRefused(
-                f"{INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
-            )
+            raise invalid("Create global secondary index cannot be specified when updating WarmThroughput")
         if given - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
-            raise RequestRefused(f"{INVALID}WarmThroughput must be the only operation in the request")
+            raise invalid("WarmThroughput must be the only operation in the request")
     has_units = "ProvisionedThroughput" in given or request.get("BillingMode") == "PROVISIONED"
     has_stream, has_index = "StreamSpecification" in given, not actions.isdisjoint(("Create", "Delete"))
     if has_units and has_stream:
-        raise RequestRefused(f"{INVALID}You cannot modify stream status while updating table IOPS")
+        raise invalid("You cannot modify stream status while updating table IOPS")
     if has_units and has_index:
-        raise RequestRefused(f"{INVALID}You cannot create or delete index while updating table IOPS")
+        raise invalid("You cannot create or delete index while updating table IOPS")
     if has_stream and has_index:
-        raise RequestRefused(f"{INVALID}You cannot create or delete index while changing stream status")
+        raise invalid("You cannot create or delete index while changing stream status")

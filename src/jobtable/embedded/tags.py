@@ -11,7 +11,7 @@ from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.storage.table_changes import change_table
 from jobtable.embedded.table_names import ACCOUNT, is_backup_arn, is_own_arn, is_stream_arn
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import invalid
 from jobtable.errors import AccessDenied, RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 
@@ -87,16 +87,14 @@ def _resource(request: Request) -> str:
     if arn is None:
         raise RequestRefused("Invalid TableArn")
     if not arn.startswith("arn:"):
-        raise RequestRefused(f"{INVALID}ARNs must start with 'arn:': {arn}")
+        raise invalid(f"ARNs must start with 'arn:': {arn}")
     if is_stream_arn(arn):
         raise _not_found(arn)
     name = table_of_arn(arn)
     if name is None and ":dynamodb:" in arn and not is_backup_arn(arn):
-        raise RequestRefused(
-            f"{INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
-        )
+        raise invalid(f"Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}")
     if name is None:
-        raise RequestRefused(f"{INVALID}Provided Arn is not a DynamoDB resource arn: {arn}")
+        raise invalid(f"Provided Arn is not a DynamoDB resource arn: {arn}")
     return name
 
 

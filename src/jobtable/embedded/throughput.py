@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobtable.embedded.storage.table_catalogue import OnDemandLimit, Throughput, WarmThroughput
 from jobtable.embedded.table_names import REGION
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import invalid
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
@@ -49,7 +49,7 @@ def _given(structure: Request, least: WarmThroughput, faults: tuple[str, ...]) -
         requested = f"Requested {member} for WarmThroughput for {of}"
         units = given.get(member)
         if units is not None and units < (minimum or 0):
-            raise RequestRefused(f"{INVALID}{requested} is lower than {fault}")
+            raise invalid(f"{requested} is lower than {fault}")
         if units is not None and units > MOST_UNITS:
             most = f"TableMax{member.replace('UnitsPerSecond', 'CapacityUnits')}"
             raise request_error(
@@ -69,18 +69,15 @@ _NO_LIMIT = -1
 def table_throughput(request: Request) -> Throughput:
     """Return the ProvisionedThroughput of a table, or raise RequestRefused without one."""
     if request.get("ProvisionedThroughput") is None:
-        raise RequestRefused(
-            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
-        )
+        raise invalid("ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
     return given_throughput(request)
 
 
 def refuse_table_throughput(request: Request) -> None:
     """Raise RequestRefused if a table on demand gets units."""
     if request.get("ProvisionedThroughput") is not None:
-        raise RequestRefused(
-            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is"
-            " PAY_PER_REQUEST"
+        raise invalid(
+            "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST"
         )
 
 
@@ -89,8 +86,8 @@ def global_index_throughput(structure: Request, *, is_on_demand: bool) -> Throug
     if not is_on_demand:
         return given_throughput(structure)
     if structure.get("ProvisionedThroughput") is not None:
-        raise RequestRefused(
-            f"{INVALID}ProvisionedThroughput should not be specified for index: {structure['IndexName']} when"
+        raise invalid(
+            f"ProvisionedThroughput should not be specified for index: {structure['IndexName']} when"
             " BillingMode is PAY_PER_REQUEST"
         )
     return Throughput()
@@ -149,8 +146,8 @@ def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
     of = "" if name is None else f" for index{':' if is_new else ' :'} {name}"
     for member in _REQUEST_UNITS:
         if given.get(member) is not None:
-            raise RequestRefused(
-                f"{INVALID}{member} for OnDemandThroughput{of} cannot be specified when"
+            raise invalid(
+                f"{member} for OnDemandThroughput{of} cannot be specified when"
                 f" {'table BillingMode is PROVISIONED.' if is_new else 'the table BillingMode is PROVISIONED'}"
             )
 
@@ -162,7 +159,7 @@ def _request_units(given: dict[str, int], member: str, of: str, *, is_new: bool)
         return None
     requested = f"Requested {member} for OnDemandThroughput for {of}"
     if value < 1 and (is_new or value != _NO_LIMIT):
-        raise RequestRefused(f"{INVALID}{requested} is outside of valid range")
+        raise invalid(f"{requested} is outside of valid range")
     if value > MOST_UNITS:
         most = f"Table{member.replace('Request', 'Capacity')}"
         raise request_error(

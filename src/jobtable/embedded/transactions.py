@@ -15,18 +15,11 @@ from jobtable.embedded.items import Read, prepare_read
 from jobtable.embedded.key_checks import EmptyKeyValue, SchemaMismatch
 from jobtable.embedded.request_checks import Lookup, Tables, check_members
 from jobtable.embedded.request_model import REQUESTS, STRUCTURES, table_of_arn
-from jobtable.embedded.shapes import missing_member
+from jobtable.embedded.shapes import Limits, missing_member
 from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import TRANSACTIONAL, Split, Units, read_units, wanted_capacity, wants_collection_metrics
-from jobtable.embedded.wordings import (
-    AT_LEAST_ONE,
-    TooDeep,
-    constraint,
-    constraints_broken,
-    expect_type,
-    lower_first,
-)
+from jobtable.embedded.wordings import TooDeep, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.writes import Kind, Write, prepare, prepare_known, read_olds
 from jobtable.errors import (
     ConditionalCheckFailed,
@@ -44,15 +37,14 @@ _ONE_ITEM_TWICE = "Transaction request cannot include multiple operations on one
 T = TypeVar("T")
 
 
-def _actions_of(request: Request) -> list[Any]:
-    """Return TransactItems, or raise RequestRefused if they are too many or none."""
-    actions: list[Any] = request["TransactItems"]
-    if not actions:
-        raise constraints_broken([constraint("transactItems", "'[]'", AT_LEAST_ONE)])
-    if len(actions) > MAX_ACTIONS:
-        rule = f"Member must have length less than or equal to {MAX_ACTIONS}"
-        raise constraints_broken([constraint("transactItems", f"'[{len(actions)} actions]'", rule)])
-    return actions
+def check_number(request: Request, member: str, most: int, what: str) -> list[Any]:
+    """Return the actions or statements of a request, or raise RequestRefused if they are too many or none."""
+    given: list[Any] = request[member]
+    rules = Limits(least=1, most=most).broken(given)
+    if rules:
+        shown = f"'[{len(given)} {what}]'" if given else "'[]'"
+        raise constraints_broken([constraint(lower_first(member), shown, rule) for rule in rules])
+    return given
 
 
 def prepare_actions(storage: Storage, actions: Sequence[tuple[Callable[[Tables, Request], T], Request]]) -> list[T]:
@@ -170,7 +162,10 @@ def _text_of(named: _Actions) -> bytes:
 
 def _prepared(storage: Storage, request: Request) -> _Prepared:
     check_members(request, REQUESTS["TransactWriteItems"])
-    named = [_named_action(number, action) for number, action in enumerate(_actions_of(request), 1)]
+    named = [
+        _named_action(number, action)
+        for number, action in enumerate(check_number(request, "TransactItems", MAX_ACTIONS, "actions"), 1)
+    ]
     prepared = [(partial(prepare, _KINDS[kind], is_in_transaction=True), body) for kind, body in named]
     writes = prepare_actions(storage, prepared)
     texts = [(body.get("UpdateExpression") or "") + (body.get("ConditionExpression") or "") for _, body in named]
@@ -310,7 +305,10 @@ def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
 def transact_get_items(storage: Storage, request: Request) -> Response:
     """Return up to 100 items as of one moment."""
     check_members(request, REQUESTS["TransactGetItems"])
-    bodies = [_get_action(number, action) for number, action in enumerate(_actions_of(request), 1)]
+    bodies = [
+        _get_action(number, action)
+        for number, action in enumerate(check_number(request, "TransactItems", MAX_ACTIONS, "actions"), 1)
+    ]
     reads = prepare_actions(storage, [(partial(prepare_read, is_in_transaction=True), body) for body in bodies])
     refuse_same_item([(table, position) for table, position, _ in reads])
     items, consumed = read_items(storage, reads)

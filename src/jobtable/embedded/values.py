@@ -12,23 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from jobtable.embedded import wordings
 from jobtable.embedded.decimals import MAX_DIGITS, canonical_number, compare_numbers
-from jobtable.embedded.wordings import (
-    ATTRIBUTE_VALUE,
-    BOOLEAN,
-    BYTES,
-    INVALID,
-    LIST,
-    MAP_OF_VALUES,
-    STRING,
-    EmptyName,
-    NotOneType,
-    RefusedInStart,
-    TooDeep,
-    ValueRefused,
-    is_deeper,
-    wrong_json_type,
-)
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, EncodedItem, Item
 from jobtable.store.sizes import CONTAINER_BYTES, number_size, utf8_length
@@ -60,15 +45,15 @@ def measure_item(item: Any) -> tuple[Item, int]:
     if type(item) is EncodedItem:
         return _measured_encoded(item)
     if type(item) is not dict:
-        raise wrong_json_type(item, MAP_OF_VALUES)
+        raise wordings.wrong_json_type(item, wordings.MAP_OF_VALUES)
     try:
         return _measured_members(item, 1)
     except RequestRefused as fault:
         # Names of attributes are checked before any value, those in maps if no value is too deep.
-        if isinstance(fault, TooDeep) and "" in item:
-            raise EmptyName(_EMPTY_NAME) from fault
-        if isinstance(fault, EmptyName) and "" not in item and is_deeper(item, _MAX_LEVELS):
-            raise TooDeep(TOO_DEEP) from fault
+        if isinstance(fault, wordings.TooDeep) and "" in item:
+            raise wordings.EmptyName(_EMPTY_NAME) from fault
+        if isinstance(fault, wordings.EmptyName) and "" not in item and wordings.is_deeper(item, _MAX_LEVELS):
+            raise wordings.TooDeep(TOO_DEEP) from fault
         raise
 
 
@@ -146,12 +131,12 @@ def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
     if value is None:
         raise RequestRefused("The supplied Item contains a null AttributeValue")
     if type(value) is not dict:
-        raise wrong_json_type(value, ATTRIBUTE_VALUE)
+        raise wordings.wrong_json_type(value, wordings.ATTRIBUTE_VALUE)
     found = {kind: measure(value[kind], depth) for kind, measure in _MEASURES.items() if value.get(kind) is not None}
     if not found:
-        raise NotOneType(_EMPTY_VALUE)
+        raise wordings.NotOneType(_EMPTY_VALUE)
     if len(found) > 1:
-        raise NotOneType(SEVERAL_TYPES)
+        raise wordings.NotOneType(SEVERAL_TYPES)
     [(kind, (content, size))] = found.items()
     return {kind: content}, size
 
@@ -181,7 +166,7 @@ def _measured_members(members: dict[str, Any], depth: int) -> tuple[dict[str, At
                     changed = dict(members)
                 changed[name] = checked
         if not name:
-            raise EmptyName(_EMPTY_NAME)
+            raise wordings.EmptyName(_EMPTY_NAME)
         name_bytes = len(name) if name.isascii() else utf8_length(name)
         if name_bytes > MAX_NAME_BYTES:
             raise RequestRefused("Attribute name is too large, must be less than 65536 bytes")
@@ -191,13 +176,13 @@ def _measured_members(members: dict[str, Any], depth: int) -> tuple[dict[str, At
 
 def _text(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
-        raise wrong_json_type(content, STRING)
+        raise wordings.wrong_json_type(content, wordings.STRING)
     return content, len(content) if content.isascii() else utf8_length(content)
 
 
 def _number(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
-        raise wrong_json_type(content, STRING)
+        raise wordings.wrong_json_type(content, wordings.STRING)
     number, size = _measured_number(content)
     return (content if number == content else number), size
 
@@ -218,7 +203,7 @@ def _known_number(text: str) -> tuple[str, int]:
 def _binary(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
         if isinstance(content, (list, dict)):
-            raise wrong_json_type(content, BYTES)
+            raise wordings.wrong_json_type(content, wordings.BYTES)
         raise RequestRefused("only base-64-encoded strings are convertible to bytes", code="SerializationException")
     try:
         raw = binascii.a2b_base64(content, strict_mode=True)
@@ -251,28 +236,28 @@ def _boolean(content: Any, depth: int) -> tuple[bool, int]:
     if type(content) is not bool:
         flag = FLAGS.get(content.lower()) if isinstance(content, str) else None
         if flag is None:
-            raise wrong_json_type(content, BOOLEAN)
+            raise wordings.wrong_json_type(content, wordings.BOOLEAN)
     return flag, 1
 
 
 def _null(content: Any, depth: int) -> tuple[bool, int]:
     if not _boolean(content, depth)[0]:
-        raise RefusedInStart(INVALID + "Null attribute value types must have the value of true")
+        raise wordings.RefusedInStart(wordings.INVALID + "Null attribute value types must have the value of true")
     return True, 1
 
 
 def _members(content: Any) -> list[Any]:
     if type(content) is not list:
-        raise wrong_json_type(content, LIST)
+        raise wordings.wrong_json_type(content, wordings.LIST)
     return content
 
 
 def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RefusedInStart(INVALID + "An string set  may not be empty")
+        raise wordings.RefusedInStart(wordings.INVALID + "An string set  may not be empty")
     if None in members:
-        raise RequestRefused(INVALID + "An string set may not have a null string as a member")
+        raise wordings.invalid("An string set may not have a null string as a member")
     size = sum([_text(member, depth)[1] for member in members])
     if len(set(members)) < len(members):
         listed = ", ".join(f'"{member}"' for member in _up_to_repeated(members, str))
@@ -283,13 +268,13 @@ def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
 def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RequestRefused(INVALID + "An number set  may not be empty")
+        raise wordings.invalid("An number set  may not be empty")
     sizes: dict[str, int] = {}
     for member in members:  # The first fault counts, be it of a number by itself or beside those before it.
         number, size = _number("" if member is None else member, depth)
         if number in sizes:
             message = "Input collection contains duplicates"
-            raise ValueRefused(f"{INVALID}{message}.", message)
+            raise wordings.ValueRefused(f"{wordings.INVALID}{message}.", message)
         sizes[number] = size
     return _same_or(members, sorted(sizes, key=Decimal)), sum(sizes.values())
 
@@ -297,9 +282,9 @@ def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
 def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RefusedInStart(INVALID + "Binary sets should not be empty")
+        raise wordings.RefusedInStart(wordings.INVALID + "Binary sets should not be empty")
     if None in members:
-        raise RequestRefused(INVALID + "Binary sets may not contain null values")
+        raise wordings.invalid("Binary sets may not contain null values")
     measured = [_binary(member, depth) for member in members]
     values = [value for value, _ in measured]
     if len(set(values)) < len(values):
@@ -309,9 +294,9 @@ def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
     return _same_or(members, sorted(values, key=binascii.a2b_base64)), sum([size for _, size in measured])
 
 
-def _repeated(listed: str, older: str) -> ValueRefused:
-    start = f"{INVALID}Input collection "
-    return ValueRefused(start + listed, start + older)
+def _repeated(listed: str, older: str) -> wordings.ValueRefused:
+    start = f"{wordings.INVALID}Input collection "
+    return wordings.ValueRefused(start + listed, start + older)
 
 
 def _up_to_repeated(members: list[str], order: Callable[[str], str | bytes]) -> list[str]:
@@ -330,7 +315,7 @@ def _same_or(given: list[Any], canonical: list[str]) -> list[str]:
 
 def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
-        raise TooDeep(TOO_DEEP)
+        raise wordings.TooDeep(TOO_DEEP)
     members = _members(content)
     measured = [_measured(member, depth + 1) for member in members]
     size = CONTAINER_BYTES + len(members) + sum([size for _, size in measured])
@@ -342,9 +327,9 @@ def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
 
 def _map(content: Any, depth: int) -> tuple[dict[str, AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
-        raise TooDeep(TOO_DEEP)
+        raise wordings.TooDeep(TOO_DEEP)
     if type(content) is not dict:
-        raise wrong_json_type(content, MAP_OF_VALUES)
+        raise wordings.wrong_json_type(content, wordings.MAP_OF_VALUES)
     members, size = _measured_members(content, depth + 1)
     return members, CONTAINER_BYTES + len(members) + size
 

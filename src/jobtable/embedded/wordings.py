@@ -95,6 +95,13 @@ def lower_first(name: str) -> str:
 
 
 INVALID = "One or more parameter values were invalid: "
+
+
+def invalid(reason: str) -> RequestRefused:
+    """Return the error for invalid parameter values."""
+    return RequestRefused(INVALID + reason)
+
+
 IN_USE = "Attempt to change a resource which is still in use: "
 
 _OLDER_READERS = frozenset(

@@ -46,6 +46,7 @@ class Write(NamedTuple):
 
 
 def schema_of(target: Target) -> EntitySchema:
+    """The entity that a target is of."""
     if isinstance(target, Selection):
         return selected(target)
     try:
@@ -55,6 +56,7 @@ def schema_of(target: Target) -> EntitySchema:
 
 
 def selected(selection: Selection[Any]) -> EntitySchema:
+    """The entity that a selection is of."""
     if not isinstance(selection, Selection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be unchecked
         raise _wrong_kind(selection)
     schema: EntitySchema = selection.entity.__schema__
@@ -162,6 +164,7 @@ def rekey(entity: Entity, item: Item) -> dict[str, Any] | None:
 
 
 def _is_there(schema: EntitySchema) -> Condition:
+    """That an item of the entity is under its key."""
     own = _is_own(schema)
     return HasAttribute(schema.table.pk) if own is None else own
 

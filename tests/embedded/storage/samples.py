@@ -70,8 +70,8 @@ def delete(storage: Storage, key: Item, name: str = "tab") -> None:
 
 def get(storage: Storage, key: Item, name: str = "tab") -> Item | None:
     table = table_of(storage, name)
-    stored = storage.get(table, table.position(key))
-    return None if stored is None else from_json(stored)
+    stored = storage.sized(table, table.position(key))
+    return None if stored is None else from_json(stored[0])
 
 
 def everything(storage: Storage, index: str | None = None, name: str = "tab") -> list[Item]:

@@ -98,10 +98,10 @@ def test_a_snapshot_does_not_see_later_writes(storage: Storage) -> None:
     put(storage, item("1", "1", x="old"))
     table = table_of(storage)
     with storage.read() as view:
-        before = view.get(table, table.position(item("1", "1")))
+        before = view.sized(table, table.position(item("1", "1")))
         put(storage, item("1", "1", x="new"))
         put(storage, item("1", "2"))
-        assert view.get(table, table.position(item("1", "1"))) == before
+        assert view.sized(table, table.position(item("1", "1"))) == before
         assert len(list(view.range(table, None, b"", None))) == 1
     assert get(storage, item("1", "1")) == item("1", "1", x="new")
 
@@ -310,8 +310,8 @@ def test_a_table_looked_up_before_an_index_was_added_still_fills_the_index(stora
 @pytest.mark.parametrize(
     "use",
     [
-        lambda storage, table: storage.get(table, b"x"),
-        lambda storage, table: storage.write(lambda transaction: transaction.get(table, b"x")),
+        lambda storage, table: storage.sized(table, b"x"),
+        lambda storage, table: storage.write(lambda transaction: transaction.sized(table, b"x")),
         lambda storage, table: storage.write(partial(_put_into, table)),
     ],
 )
@@ -402,7 +402,7 @@ def test_a_closed_storage_says_so(path: Path) -> None:
     table = table_of(storage)
     storage.close()
     storage.close()
-    for use in (lambda: storage.get(table, b"x"), storage.read, lambda: storage.write(lambda _: None)):
+    for use in (lambda: storage.sized(table, b"x"), storage.read, lambda: storage.write(lambda _: None)):
         with pytest.raises(StorageError, match="has been closed"):
             use()
 

@@ -10,18 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from jobtable.embedded.expressions.grammar import (
-    ConditionNode,
-    Function,
-    Junction,
-    Operand,
-    Parser,
-    PathOperand,
-    Sum,
-    Test,
-    UpdateNode,
-    ValueOperand,
-)
+from jobtable.embedded.expressions import grammar
 from jobtable.embedded.expressions.paths import MAX_INDEX, InvalidExpression, Path, shown
 from jobtable.embedded.expressions.placeholders import MOST_TREES
 from jobtable.embedded.values import compare
@@ -81,7 +70,7 @@ _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 # DynamoDB stops counting at the first one that is too many.
 TOO_MANY = f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}"
 
-ConditionPart: TypeAlias = ConditionNode | Operand
+ConditionPart: TypeAlias = grammar.ConditionNode | grammar.Operand
 
 
 class TooManyOperators(InvalidExpression):
@@ -97,33 +86,33 @@ class TooManyOperators(InvalidExpression):
 
 
 @lru_cache(maxsize=MOST_TREES)
-def checked_condition(text: str) -> ConditionNode:
+def checked_condition(text: str) -> grammar.ConditionNode:
     """Return the tree of a condition whose names, functions and indexes are allowed where they are."""
-    parser = Parser(text, is_condition=True)
+    parser = grammar.Parser(text, is_condition=True)
     node = parser.finished(parser.condition())
     check_condition(node)
     return node
 
 
-def check_condition(node: ConditionNode) -> None:
+def check_condition(node: grammar.ConditionNode) -> None:
     """Raise InvalidExpression for a misplaced name, function or index, or TooManyOperators."""
     if _operators_of_condition(node) > MAX_OPERATORS:
         raise TooManyOperators(_counted(node))
 
 
 @lru_cache(maxsize=MOST_TREES)
-def checked_update(text: str) -> UpdateNode:
+def checked_update(text: str) -> grammar.UpdateNode:
     """Return the tree of an update whose names, functions, indexes and sections are allowed where they are.
 
     It may have too many operators, which is reported among the faults of its operands.
     """
-    parser = Parser(text)
+    parser = grammar.Parser(text)
     node = parser.finished(parser.update())
     _operators_of_update(node)
     return node
 
 
-def check_update(node: UpdateNode) -> None:
+def check_update(node: grammar.UpdateNode) -> None:
     """Raise InvalidExpression for a misplaced name, function, index or section, or too many operators."""
     if _operators_of_update(node) > MAX_OPERATORS:
         raise InvalidExpression(TOO_MANY)
@@ -132,7 +121,7 @@ def check_update(node: UpdateNode) -> None:
 @lru_cache(maxsize=MOST_TREES)
 def checked_projection(text: str) -> tuple[Path, ...]:
     """Return the paths of a projection, whose names and indexes are allowed."""
-    parser = Parser(text)
+    parser = grammar.Parser(text)
     paths = parser.finished(tuple(parser.separated(parser.path)))
     for path in paths:
         _check_path(path)
@@ -148,24 +137,24 @@ def _check_path(path: Path) -> None:
             raise InvalidExpression(f"Attribute name is a reserved keyword; reserved keyword: {part}")
 
 
-def _operators_of_condition(node: ConditionNode) -> int:
+def _operators_of_condition(node: grammar.ConditionNode) -> int:
     """Count the operators and functions of a condition, and check that all are allowed where they are."""
     operators = 0
     waiting: list[tuple[ConditionPart, bool]] = [(node, False)]
     while waiting:  # no recursion: only what is counted here is known not to be nested too deeply for it
         part, is_operand = waiting.pop()
-        if isinstance(part, PathOperand):
+        if isinstance(part, grammar.PathOperand):
             _check_path(part.path)
-        elif isinstance(part, Function):
+        elif isinstance(part, grammar.Function):
             _check_function_name(part.name, UPDATE_FUNCTIONS, "a condition")
             if is_operand != (part.name == "size"):
                 raise _misplaced(part)
-        waiting += ((inner, not isinstance(part, Junction)) for inner in reversed(_inside(part)))
+        waiting += ((inner, not isinstance(part, grammar.Junction)) for inner in reversed(_inside(part)))
         operators += _is_operator(part)
     return operators
 
 
-def _counted(node: ConditionNode) -> list[ConditionPart]:
+def _counted(node: grammar.ConditionNode) -> list[ConditionPart]:
     """Return the parts of a condition up to the first operator over the limit, each as large as possible."""
     operators = _operators_inside(node)
     counted: list[ConditionPart] = []
@@ -183,7 +172,7 @@ def _counted(node: ConditionNode) -> list[ConditionPart]:
     return counted
 
 
-def _operators_inside(node: ConditionNode) -> dict[int, int]:
+def _operators_inside(node: grammar.ConditionNode) -> dict[int, int]:
     """Count the operators in each part of a condition, including itself, by its id()."""
     parts: list[ConditionPart] = [node]
     for part in parts:  # which grows meanwhile: what has too many operators may be nested too deeply for recursion
@@ -195,18 +184,18 @@ def _operators_inside(node: ConditionNode) -> dict[int, int]:
 
 
 def _inside(part: ConditionPart) -> tuple[ConditionPart, ...]:
-    if isinstance(part, Function):
+    if isinstance(part, grammar.Function):
         return part.arguments
-    if isinstance(part, Test):
+    if isinstance(part, grammar.Test):
         return part.operands
-    return part.conditions if isinstance(part, Junction) else ()
+    return part.conditions if isinstance(part, grammar.Junction) else ()
 
 
 def _is_operator(part: ConditionPart) -> bool:
-    return isinstance(part, (Function, Test, Junction))
+    return isinstance(part, (grammar.Function, grammar.Test, grammar.Junction))
 
 
-def _operators_of_update(node: UpdateNode) -> int:
+def _operators_of_update(node: grammar.UpdateNode) -> int:
     operators = 0
     for action in node.actions:
         _check_path(action.path)
@@ -217,22 +206,22 @@ def _operators_of_update(node: UpdateNode) -> int:
     return operators
 
 
-def _operators_of_value(node: Operand | Sum) -> int:
+def _operators_of_value(node: grammar.Operand | grammar.Sum) -> int:
     """Count and check the operators of an update's value: list_append is not allowed in a sum or function."""
     operators = 0
-    waiting: list[tuple[Operand | Sum, bool]] = [(node, False)]
+    waiting: list[tuple[grammar.Operand | grammar.Sum, bool]] = [(node, False)]
     while waiting:
         part, is_inside = waiting.pop()
-        if isinstance(part, PathOperand):
+        if isinstance(part, grammar.PathOperand):
             _check_path(part.path)
-        elif isinstance(part, Function):
+        elif isinstance(part, grammar.Function):
             _check_function_name(part.name, CONDITION_FUNCTIONS | {"size"}, "an update")
             if is_inside and part.name == "list_append":
                 raise _misplaced(part)
             waiting += ((argument, True) for argument in reversed(part.arguments))
-        elif isinstance(part, Sum):
+        elif isinstance(part, grammar.Sum):
             waiting += ((operand, True) for operand in reversed(part.operands))
-        operators += isinstance(part, (Function, Sum))
+        operators += isinstance(part, (grammar.Function, grammar.Sum))
     return operators
 
 
@@ -243,7 +232,7 @@ def _check_function_name(name: str, forbidden: frozenset[str], place: str) -> No
         raise InvalidExpression(f"The function is not allowed in {place} expression; function: {name}")
 
 
-def _misplaced(node: Function) -> InvalidExpression:
+def _misplaced(node: grammar.Function) -> InvalidExpression:
     return InvalidExpression(f"The function is not allowed to be used this way in an expression; function: {node.name}")
 
 
@@ -317,25 +306,29 @@ def not_distinct(operator: str, path: Path) -> Check:
     )
 
 
-def path_of(operand: Operand, names: Mapping[str, str]) -> Path | None:
+def path_of(operand: grammar.Operand, names: Mapping[str, str]) -> Path | None:
     """Return the path of an operand that is one; an undefined placeholder stays."""
-    if not isinstance(operand, PathOperand):
+    if not isinstance(operand, grammar.PathOperand):
         return None
     return tuple(names.get(part, part) if isinstance(part, str) else part for part in operand.path)
 
 
-def of_test(operator: str, operands: tuple[Operand, ...]) -> list[Check]:
+def of_test(operator: str, operands: tuple[grammar.Operand, ...]) -> list[Check]:
     """Check the number of choices of IN, and that ordered operands are strings, numbers or binary values."""
     if operator == "IN" and len(operands) > 101:
         return [always(f"The IN operator is provided with too many operands; number of operands: {len(operands) - 1}")]
     if operator not in _ORDERING:
         return []
-    return [of_type(operator, operand.name, ORDERED_TYPES) for operand in operands if isinstance(operand, ValueOperand)]
+    return [
+        of_type(operator, operand.name, ORDERED_TYPES)
+        for operand in operands
+        if isinstance(operand, grammar.ValueOperand)
+    ]
 
 
-def of_bounds(low: Operand, high: Operand) -> list[Check]:
+def of_bounds(low: grammar.Operand, high: grammar.Operand) -> list[Check]:
     """Check that two bounds that are values have one type and are in order."""
-    if not (isinstance(low, ValueOperand) and isinstance(high, ValueOperand)):
+    if not (isinstance(low, grammar.ValueOperand) and isinstance(high, grammar.ValueOperand)):
         return []
     low_name, high_name = low.name, high.name
 
@@ -354,11 +347,11 @@ def of_bounds(low: Operand, high: Operand) -> list[Check]:
     return [check]
 
 
-def has_wrong_arity(node: Function) -> bool:
+def has_wrong_arity(node: grammar.Function) -> bool:
     return len(node.arguments) != _ARITY[node.name]
 
 
-def of_function(node: Function) -> list[Check]:
+def of_function(node: grammar.Function) -> list[Check]:
     """Check the number and the types of a function's operands."""
     name, arguments = node.name, node.arguments
     if has_wrong_arity(node):
@@ -369,7 +362,7 @@ def of_function(node: Function) -> list[Check]:
             )
         ]
     if name in _NEEDS_PATH:
-        if isinstance(arguments[0], PathOperand):
+        if isinstance(arguments[0], grammar.PathOperand):
             return []
         return [always(f"Operator or function requires a document path; operator or function: {name}")]
     if name == "attribute_type":
@@ -379,18 +372,18 @@ def of_function(node: Function) -> list[Check]:
     return [found for argument in arguments for found in _of_argument(name, argument, _ARGUMENT_TYPES[name])]
 
 
-def _of_argument(function: str, argument: Operand, allowed: frozenset[str]) -> list[Check]:
-    if isinstance(argument, ValueOperand):
+def _of_argument(function: str, argument: grammar.Operand, allowed: frozenset[str]) -> list[Check]:
+    if isinstance(argument, grammar.ValueOperand):
         return [of_type(function, argument.name, allowed)]
-    if isinstance(argument, Function) and argument.name == "size":
+    if isinstance(argument, grammar.Function) and argument.name == "size":
         return [always(_wrong_type(function, "N"))]
     return []
 
 
-def _of_attribute_type(argument: Operand) -> list[Check]:
-    if isinstance(argument, PathOperand):
+def _of_attribute_type(argument: grammar.Operand) -> list[Check]:
+    if isinstance(argument, grammar.PathOperand):
         return [always(_wrong_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"))]
-    if isinstance(argument, Function):
+    if isinstance(argument, grammar.Function):
         return [always(_wrong_type("attribute_type", "N"))]
     name = argument.name
 

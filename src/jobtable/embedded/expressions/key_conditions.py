@@ -12,7 +12,7 @@ from jobtable.embedded.expressions.paths import InvalidExpression, Values, resol
 from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
 from jobtable.embedded.key_checks import TOO_LONG, empty_key_value
 from jobtable.embedded.table_schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, SortOperator, key_bytes
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import invalid
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 
@@ -249,7 +249,7 @@ def _typed_operands(one: OneKey, attribute: KeyAttribute, values: Values) -> tup
     for name in one.operands:
         operand = values[name]
         if attribute.type not in operand:
-            raise RequestRefused(f"{INVALID}Condition parameter type does not match schema type")
+            raise invalid("Condition parameter type does not match schema type")
         operands.append(operand)
     return tuple(operands)
 

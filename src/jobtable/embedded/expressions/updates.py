@@ -6,19 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jobtable.embedded.expressions import checks
+from jobtable.embedded.expressions import checks, grammar
 from jobtable.embedded.expressions import update_values as compute
 from jobtable.embedded.expressions.checks import MAX_OPERATORS, TOO_MANY, Check, Checks, checked_update
-from jobtable.embedded.expressions.grammar import (
-    Action,
-    Function,
-    Operand,
-    PathOperand,
-    Section,
-    Sum,
-    UpdateNode,
-    ValueOperand,
-)
 from jobtable.embedded.expressions.paths import Computed, InvalidExpression, Path, PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Names, Placeholders, remembered
 from jobtable.embedded.expressions.update_values import check_writable, written
@@ -45,7 +35,7 @@ NO_COST = UpdateCost(0, ())
 """The cost of AttributeUpdates, of which only the resulting item is counted."""
 
 
-def _cost_of(actions: Iterable[Action], names: Mapping[str, str]) -> UpdateCost:
+def _cost_of(actions: Iterable[grammar.Action], names: Mapping[str, str]) -> UpdateCost:
     """Return the cost of a checked update."""
     size = _UPDATE
     values: list[str] = []
@@ -59,17 +49,17 @@ def _cost_of(actions: Iterable[Action], names: Mapping[str, str]) -> UpdateCost:
     return UpdateCost(size, tuple(values))
 
 
-def _operand_size(operand: Operand | Sum, names: Mapping[str, str], values: list[str]) -> int:
+def _operand_size(operand: grammar.Operand | grammar.Sum, names: Mapping[str, str], values: list[str]) -> int:
     """Return the cost of an operand without its values, whose names are added to `values`."""
     size = 0
-    waiting: list[Operand | Sum] = [operand]
+    waiting: list[grammar.Operand | grammar.Sum] = [operand]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, ValueOperand):
+        if isinstance(one, grammar.ValueOperand):
             values.append(one.name)
-        elif isinstance(one, PathOperand):
+        elif isinstance(one, grammar.PathOperand):
             size += _PATH + sum(_STEP_OF_PATH + step for step in _sizes(one.path, names))
-        elif isinstance(one, Sum):
+        elif isinstance(one, grammar.Sum):
             size += _OPERATIONS[one.operator]
             waiting += one.operands
         else:
@@ -86,7 +76,7 @@ def _sizes(path: Path, names: Mapping[str, str]) -> list[int]:
 class Step:
     """One action: where it writes, and what. None as the computed value means: remove the old one."""
 
-    section: Section
+    section: grammar.Section
     path: Path
     computed: Computed
 
@@ -176,7 +166,7 @@ def prepare_update_program(text: str, names_key: Names) -> UpdateProgram:
         raise error.refused("UpdateExpression") from error
 
 
-_ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
+_ORDER: tuple[grammar.Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
 
 
 @remembered
@@ -184,7 +174,7 @@ def _program(text: str, names_key: Names) -> UpdateProgram:
     return program_of_update(checked_update(text), dict(names_key))
 
 
-def program_of_update(node: UpdateNode, names: Mapping[str, str]) -> UpdateProgram:
+def program_of_update(node: grammar.UpdateNode, names: Mapping[str, str]) -> UpdateProgram:
     """Return the program of a parsed and checked update, or raise InvalidExpression if its paths overlap."""
     builder = _Builder(names)
     actions = node.actions
@@ -223,7 +213,7 @@ class _Builder:
             self.nested_names.add(str(found[0]))
         return found
 
-    def step(self, action: Action) -> Step:
+    def step(self, action: grammar.Action) -> Step:
         node, path = action.value, self.path(action.path)
         source = _source(node)
         if source is not None and len(path) == 1 and action.section != "DELETE":
@@ -231,7 +221,7 @@ class _Builder:
         computed: Computed
         if node is None:
             computed = compute.NOTHING
-        elif action.section == "SET" or not isinstance(node, ValueOperand):
+        elif action.section == "SET" or not isinstance(node, grammar.ValueOperand):
             computed = self._operand(node)
         else:
             self._operand(node)
@@ -239,31 +229,31 @@ class _Builder:
             computed = (compute.added if action.section == "ADD" else compute.deleted)(path, node.name)
         return Step(action.section, path, computed)
 
-    def _sum(self, node: Sum) -> Computed:
+    def _sum(self, node: grammar.Sum) -> Computed:
         left, right = (self._operand(operand) for operand in node.operands)
         for operand in node.operands:
-            if isinstance(operand, ValueOperand):
+            if isinstance(operand, grammar.ValueOperand):
                 self.checks.append(checks.of_type(node.operator, operand.name, frozenset({"N"})))
         return compute.total(node.operator, left, right)
 
-    def _operand(self, node: Operand | Sum) -> Computed:
-        if isinstance(node, ValueOperand):
+    def _operand(self, node: grammar.Operand | grammar.Sum) -> Computed:
+        if isinstance(node, grammar.ValueOperand):
             self.values_used.add(node.name)
             self.checks.append(checks.Defined(node.name))
             return compute.value(node.name)
-        if isinstance(node, PathOperand):
+        if isinstance(node, grammar.PathOperand):
             try:
                 return compute.attribute(self.path(node.path))
             except InvalidExpression as error:
                 self.checks.append(checks.always(str(error)))
                 return compute.NOTHING
-        computed = self._sum(node) if isinstance(node, Sum) else self._function(node)
+        computed = self._sum(node) if isinstance(node, grammar.Sum) else self._function(node)
         self._operators += 1
         if self._operators == MAX_OPERATORS + 1:  # DynamoDB counts each when it has checked it and its operands
             self.checks.append(checks.always(TOO_MANY))
         return computed
 
-    def _function(self, node: Function) -> Computed:
+    def _function(self, node: grammar.Function) -> Computed:
         arguments = list(map(self._operand, node.arguments))  # fewer frames than a comprehension, for deep nesting
         self.checks += checks.of_function(node)
         if checks.has_wrong_arity(node):
@@ -278,10 +268,10 @@ class _Builder:
         return compute.if_not_exists(path, arguments[1])
 
 
-def _source(node: Operand | Sum | None) -> str | None:
+def _source(node: grammar.Operand | grammar.Sum | None) -> str | None:
     """Return the type of a new value, or the name of the value that has it; None if it depends on the item."""
-    if isinstance(node, ValueOperand):
+    if isinstance(node, grammar.ValueOperand):
         return node.name
-    if isinstance(node, Sum):
+    if isinstance(node, grammar.Sum):
         return "N"
-    return "L" if isinstance(node, Function) and node.name == "list_append" else None
+    return "L" if isinstance(node, grammar.Function) and node.name == "list_append" else None

@@ -10,26 +10,14 @@ operand    = 'text' | number | true | false | null | MISSING | ? | [ ... ] | << 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from jobtable.embedded.expressions.paths import MAX_INDEX, Path
-from jobtable.embedded.partiql.syntax import (
-    OPERATORS,
-    BagOf,
-    Call,
-    Constant,
-    ListOf,
-    Missing,
-    Node,
-    Operation,
-    Parameter,
-    Reference,
-    Token,
-    TupleOf,
-    malformed,
-    no_operand,
-    tokens_of,
-    unexpected,
-)
+from jobtable.embedded.partiql import syntax
 from jobtable.errors import RequestRefused
+
+T = TypeVar("T")
 
 _DEEPEST = 50
 """Most levels of parentheses, lists and the like; values may have fewer."""
@@ -54,13 +42,13 @@ class Expressions:
     """Reads conditions, sums, values and paths of a statement from the remaining tokens."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = tokens_of(text)
+        self._tokens = syntax.tokens_of(text)
         self._at = 0
         self._depth = 0
         self._role = "Condition"
         self.parameters = 0
 
-    def token(self) -> Token:
+    def token(self) -> syntax.Token:
         """The next token."""
         return self._tokens[self._at]
 
@@ -78,9 +66,16 @@ class Expressions:
         self._at += 4 * is_next
         return is_next
 
+    def separated(self, parse: Callable[[], T]) -> list[T]:
+        """Read one or more, separated by commas."""
+        found = [parse()]
+        while self.take(","):
+            found.append(parse())
+        return found
+
     def _expect_right_side(self) -> None:
         if self.kind() == "end":
-            raise malformed("Missing right-hand side expression of infix operator")
+            raise syntax.malformed("Missing right-hand side expression of infix operator")
 
     def take(self, kind: str) -> bool:
         """Read the next token if it is of that kind."""
@@ -92,7 +87,7 @@ class Expressions:
         """Read a token of that kind, and return its text."""
         token = self.token()
         if token.kind != kind:
-            raise unexpected(token)
+            raise syntax.unexpected(token)
         self._at += 1
         return token.text
 
@@ -101,32 +96,32 @@ class Expressions:
         if self._depth > _DEEPEST:
             raise RequestRefused(f"The statement is nested too deeply: it may have {_DEEPEST} levels at most")
 
-    def condition(self, role: str | None = None) -> Node:
+    def condition(self, role: str | None = None) -> syntax.Node:
         """Read a condition, or the value of an update: its translation decides which."""
         outer, self._role = self._role, role or self._role
         node = self._junction("OR")
         self._role = outer
         return node
 
-    def _junction(self, operator: str) -> Node:
+    def _junction(self, operator: str) -> syntax.Node:
         place = self.token().place
-        operands: list[Node] = []
+        operands: list[syntax.Node] = []
         while not operands or self.take(operator):
             if operands:
                 self._expect_right_side()
             operands.append(self._junction("AND") if operator == "OR" else self._not())
-        return operands[0] if len(operands) == 1 else Operation(operator, tuple(operands), place)
+        return operands[0] if len(operands) == 1 else syntax.Operation(operator, tuple(operands), place)
 
-    def _not(self) -> Node:
+    def _not(self) -> syntax.Node:
         place = self.token().place
         if not self.take("NOT"):
             return self._comparison()
         self._deepen()
-        negated = Operation("NOT", (self._not(),), place)
+        negated = syntax.Operation("NOT", (self._not(),), place)
         self._depth -= 1
         return negated
 
-    def _comparison(self) -> Node:
+    def _comparison(self) -> syntax.Node:
         node = self.sum()
         before = self._depth
         while True:
@@ -138,9 +133,9 @@ class Expressions:
                 self._depth = before
                 return node
             self._deepen()
-            node = Operation("NOT", (compared,), place) if negates else compared
+            node = syntax.Operation("NOT", (compared,), place) if negates else compared
 
-    def _compared(self, left: Node) -> Node | None:
+    def _compared(self, left: syntax.Node) -> syntax.Node | None:
         """Read the test that the next tokens make of what precedes them, or return None."""
         token = self.token()
         if token.kind in _OTHER_OPERATORS:
@@ -151,37 +146,37 @@ class Expressions:
         if token.kind in _COMPARATORS:
             self._at += 1
             self._expect_right_side()
-            return Operation(token.kind, (left, self.sum()), token.place)
+            return syntax.Operation(token.kind, (left, self.sum()), token.place)
         if self.take("BETWEEN"):
             self._expect_right_side()
             low = self.sum()
             self.expect("AND")
-            return Operation("BETWEEN", (left, low, self.sum()), token.place)
+            return syntax.Operation("BETWEEN", (left, low, self.sum()), token.place)
         if self.take("IN"):
             self._expect_right_side()
-            return Operation("IN", (left, *self._choices()), token.place)
+            return syntax.Operation("IN", (left, *self._choices()), token.place)
         if self.take("IS"):
             return self._typed(left, token)
         return None
 
-    def _choices(self) -> tuple[Node, ...]:
+    def _choices(self) -> tuple[syntax.Node, ...]:
         if self.take("("):
             members = self._members(")")
             if not members:
-                raise unexpected(self._tokens[self._at - 1])
+                raise syntax.unexpected(self._tokens[self._at - 1])
             return members
         node = self.sum()
-        if isinstance(node, (ListOf, BagOf)) and node.members:
+        if isinstance(node, syntax.ListOf) and node.members:
             return node.members
         raise RequestRefused(
             "IN operator must have a left hand argument of type Variable Reference and right hand argument of type Seq"
             " with at least one member"
         )
 
-    def _typed(self, left: Node, token: Token) -> Node:
+    def _typed(self, left: syntax.Node, token: syntax.Token) -> syntax.Node:
         negates = self.take("NOT")
-        test = Operation(f"IS {self._type_name()}", (left,), token.place)
-        return Operation("NOT", (test,), token.place) if negates else test
+        test = syntax.Operation(f"IS {self._type_name()}", (left,), token.place)
+        return syntax.Operation("NOT", (test,), token.place) if negates else test
 
     def _type_name(self) -> str:
         words = self.token().text.upper()
@@ -189,11 +184,11 @@ class Expressions:
             words, self._at = f"{words} {self.next_kind()}", self._at + 1
         name = _TYPE_NAMES.get(words)
         if name is None:
-            raise malformed("Expected type name")
+            raise syntax.malformed("Expected type name")
         self._at += 1
         return name
 
-    def sum(self) -> Node:
+    def sum(self) -> syntax.Node:
         """Read operands with + and - between them, or one operand."""
         node = self._operand()
         before = self._depth
@@ -202,31 +197,31 @@ class Expressions:
             self._at += 1
             self._deepen()
             self._expect_right_side()
-            node = Operation(token.kind, (node, self._operand()), token.place)
+            node = syntax.Operation(token.kind, (node, self._operand()), token.place)
         self._depth = before
         return node
 
-    def _operand(self) -> Node:
+    def _operand(self) -> syntax.Node:
         token = self.token()
         if token.kind in ("name", "@") and self._tokens[self._at + 1].kind != "(":
-            return Reference(self.path(), token.place)
+            return syntax.Reference(self.path(), token.place)
         self._deepen()
         node = self._inner(token)
         self._depth -= 1
         return node
 
-    def _inner(self, token: Token) -> Node:
+    def _inner(self, token: syntax.Token) -> syntax.Node:
         self._at += 1
         match token.kind:
             case "string" | "number":
-                return Constant("S" if token.kind == "string" else "N", token.text, token.place)
+                return syntax.Constant("S" if token.kind == "string" else "N", token.text, token.place)
             case "TRUE" | "FALSE" | "NULL":
-                return Constant("NULL" if token.kind == "NULL" else "BOOL", token.kind != "FALSE", token.place)
+                return syntax.Constant("NULL" if token.kind == "NULL" else "BOOL", token.kind != "FALSE", token.place)
             case "MISSING":
-                return Missing(token.place)
+                return syntax.Missing(token.place)
             case "?":
                 self.parameters += 1
-                return Parameter(self.parameters - 1, token.place)
+                return syntax.Parameter(self.parameters - 1, token.place)
             case "[" | "<<" | "{" | "(":
                 return self._collection(token)
             case "-" | "+":
@@ -240,53 +235,53 @@ class Expressions:
             case _:
                 return self._call(token)
 
-    def _collection(self, token: Token) -> Node:
+    def _collection(self, token: syntax.Token) -> syntax.Node:
         if token.kind == "[":
-            return ListOf(self._members("]"), token.place)
+            return syntax.ListOf(self._members("]"), token.place)
         if token.kind == "<<":
-            return BagOf(self._members(">>"), token.place)
+            return syntax.ListOf(self._members(">>"), token.place, is_bag=True)
         return self._tuple(token) if token.kind == "{" else self._parenthesised(token)
 
-    def _members(self, closing: str) -> tuple[Node, ...]:
-        members: list[Node] = []
+    def _members(self, closing: str) -> tuple[syntax.Node, ...]:
         if self.take(closing):
             return ()
-        while not members or self.take(","):
-            members.append(self.condition())
+        members = self.separated(self.condition)
         self.expect(closing)
         return tuple(members)
 
-    def _tuple(self, token: Token) -> TupleOf:
-        members: list[tuple[Node, Node]] = []
-        if not self.take("}"):
-            while not members or self.take(","):
-                name = self._operand()
-                self.expect(":")
-                members.append((name, self.condition()))
-            self.expect("}")
-        return TupleOf(tuple(members), token.place)
+    def _tuple(self, token: syntax.Token) -> syntax.TupleOf:
+        if self.take("}"):
+            return syntax.TupleOf((), token.place)
+        members = self.separated(self._named_member)
+        self.expect("}")
+        return syntax.TupleOf(tuple(members), token.place)
 
-    def _parenthesised(self, token: Token) -> Node:
+    def _named_member(self) -> tuple[syntax.Node, syntax.Node]:
+        name = self._operand()
+        self.expect(":")
+        return name, self.condition()
+
+    def _parenthesised(self, token: syntax.Token) -> syntax.Node:
         members = self._members(")")
         if not members:
-            raise unexpected(self._tokens[self._at - 1])
-        return members[0] if len(members) == 1 else ListOf(members, token.place)
+            raise syntax.unexpected(self._tokens[self._at - 1])
+        return members[0] if len(members) == 1 else syntax.ListOf(members, token.place)
 
-    def _signed(self, token: Token) -> Node:
+    def _signed(self, token: syntax.Token) -> syntax.Node:
         node = self._operand()
-        if isinstance(node, Constant) and node.kind == "N":
+        if isinstance(node, syntax.Constant) and node.kind == "N":
             number = str(node.content)
             if token.kind == "-":
                 number = number[1:] if number.startswith("-") else f"-{number}"
-            return Constant("N", number, node.place)
-        return Operation(token.kind, (node,), token.place)
+            return syntax.Constant("N", number, node.place)
+        return syntax.Operation(token.kind, (node,), token.place)
 
-    def _call(self, token: Token) -> Call:
+    def _call(self, token: syntax.Token) -> syntax.Call:
         """Read a function. Some names are keywords (size, exists): a parenthesis after a word makes it a call."""
         is_word = token.kind == "name" or token.text.upper() == token.kind
-        if not is_word or token.kind in OPERATORS or not self.take("("):
-            raise no_operand(token)
-        return Call(token.text.lower(), self._members(")"), token.place)
+        if not is_word or token.kind in syntax.OPERATORS or not self.take("("):
+            raise syntax.no_operand(token)
+        return syntax.Call(token.text.lower(), self._members(")"), token.place)
 
     def path(self) -> Path:
         """Read a path of names and indexes."""
@@ -305,7 +300,7 @@ class Expressions:
     def dotted_name(self) -> str:
         """Read the name after a dot."""
         if self.kind() != "name":
-            raise malformed("Invalid path dot component")
+            raise syntax.malformed("Invalid path dot component")
         return self._filled(self.expect("name"))
 
     def _filled(self, name: str) -> str:

@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 
 from pydantic_core import from_json
 
+from jobtable.embedded import transactions
 from jobtable.embedded.items import Read, check_projection, run_write
 from jobtable.embedded.key_checks import SchemaMismatch, key_position
+from jobtable.embedded.partiql import syntax
 from jobtable.embedded.partiql.selections import index_of, plan_of, projection_of, read
 from jobtable.embedded.partiql.statement_parser import parse
 from jobtable.embedded.partiql.statement_writes import (
@@ -20,30 +22,12 @@ from jobtable.embedded.partiql.statement_writes import (
     returned_by,
     table_of,
 )
-from jobtable.embedded.partiql.syntax import (
-    DeleteStatement,
-    ExistsStatement,
-    InsertStatement,
-    Parsed,
-    SelectStatement,
-    UpdateStatement,
-)
 from jobtable.embedded.partiql.terms import Terms, parameters_of
 from jobtable.embedded.request_checks import Tables, check_members
 from jobtable.embedded.request_model import REQUESTS, STRUCTURES
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.transactions import (
-    MAX_ACTIONS,
-    WriteRun,
-    cancelled_for,
-    check_payload,
-    prepare_actions,
-    read_items,
-    refuse_same_item,
-    report_reads,
-)
 from jobtable.embedded.units import read_report, wanted_capacity
-from jobtable.embedded.wordings import AT_LEAST_ONE, constraint, constraints_broken, in_words_of, lower_first
+from jobtable.embedded.wordings import in_words_of, lower_first
 from jobtable.embedded.writes import Write
 from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TableNotFound, TransactionCanceled
 from jobtable.store.backend import AttributeValue, Item, Request, Response
@@ -55,7 +39,7 @@ class Given:
 
     number: int
     request: Request
-    parsed: Parsed
+    parsed: syntax.Parsed
     parameters: Sequence[AttributeValue]
 
     def terms(self) -> Terms:
@@ -64,20 +48,14 @@ class Given:
 
     def is_read(self) -> bool:
         """Whether it reads. EXISTS belongs to writes."""
-        return isinstance(self.parsed.statement, SelectStatement)
+        return isinstance(self.parsed.statement, syntax.SelectStatement)
 
 
 def _requests_of(request: Request, member: str, most: int, structure: str) -> list[Request]:
     """Return the statements of a request with their options; RequestRefused for an invalid number or form."""
-    bodies: list[Any] = request[member]
-    path = lower_first(member)
-    if not bodies:
-        raise constraints_broken([constraint(path, "'[]'", AT_LEAST_ONE)])
-    if len(bodies) > most:
-        rule = f"Member must have length less than or equal to {most}"
-        raise constraints_broken([constraint(path, f"'[{len(bodies)} statements]'", rule)])
+    bodies = transactions.check_number(request, member, most, "statements")
     for number, body in enumerate(bodies, 1):
-        check_members(body, STRUCTURES[structure], f"{path}.{number}.member.")
+        check_members(body, STRUCTURES[structure], f"{lower_first(member)}.{number}.member.")
     return bodies
 
 
@@ -91,7 +69,7 @@ def _short_code(fault: RequestError) -> str:
     return "ValidationError" if code == "Validation" else code
 
 
-def prepare_read(tables: Tables, select: SelectStatement, terms: Terms, otherwise: str) -> Read:
+def prepare_read(tables: Tables, select: syntax.SelectStatement, terms: Terms, otherwise: str) -> Read:
     """Prepare a SELECT of one item; RequestRefused with the message `otherwise` for another one."""
     projection = projection_of(select.paths)
     table = table_of(tables, select.source)
@@ -124,16 +102,19 @@ def execute_statement(storage: Storage, request: Request) -> Response:
     parsed = parse(request["Statement"])
     terms = Terms(parsed, parameters)
     match parsed.statement:
-        case SelectStatement() as select:
+        case syntax.SelectStatement() as select:
             return read(storage, request, plan_of(storage, select, terms, request))
-        case ExistsStatement():
+        case syntax.ExistsStatement():
             raise RequestRefused("EXISTS can only be used in ExecuteTransaction write requests.")
         case statement:
             return _run_statement(storage, statement, terms, request)
 
 
 def _run_statement(
-    storage: Storage, statement: InsertStatement | UpdateStatement | DeleteStatement, terms: Terms, request: Request
+    storage: Storage,
+    statement: syntax.InsertStatement | syntax.UpdateStatement | syntax.DeleteStatement,
+    terms: Terms,
+    request: Request,
 ) -> Response:
     write = prepare_write(storage, statement, terms, request)
     wanted = {
@@ -144,7 +125,7 @@ def _run_statement(
     try:
         done = run_write(storage, wanted, write)
     except ConditionalCheckFailed as failure:
-        if isinstance(statement, InsertStatement):
+        if isinstance(statement, syntax.InsertStatement):
             raise duplicate_key() from failure
         raise
     response: Response = {"Items": [done["Attributes"]] if "Attributes" in done else []}
@@ -196,9 +177,9 @@ def _given_or_fault(number: int, body: Request) -> Given | RequestError:
 def _prepared_in_batch(storage: Storage, one: Given) -> _Prepared | RequestError:
     try:
         match one.parsed.statement:
-            case SelectStatement() as select:
+            case syntax.SelectStatement() as select:
                 return one, prepare_read(storage, select, one.terms(), _NO_KEY_IN_BATCH)
-            case ExistsStatement():
+            case syntax.ExistsStatement():
                 raise RequestRefused("EXISTS can only be used in ExecuteTransaction write requests.")
             case statement:
                 return one, prepare_write(storage, statement, one.terms(), one.request)
@@ -218,7 +199,9 @@ def _done(storage: Storage, request: Request, one: Given, action: Read | Write) 
     try:
         done = run_write(storage, wanted, action) if isinstance(action, Write) else _read_one(storage, wanted, action)
     except _FAULTS as fault:
-        is_insert = isinstance(one.parsed.statement, InsertStatement) and isinstance(fault, ConditionalCheckFailed)
+        is_insert = isinstance(one.parsed.statement, syntax.InsertStatement) and isinstance(
+            fault, ConditionalCheckFailed
+        )
         return response | _refusal(duplicate_key() if is_insert else fault)
     item = done.get("Attributes", done.get("Item"))
     if item is not None:
@@ -239,7 +222,7 @@ _NO_KEY_IN_TRANSACTION = "Select statements within ExecuteTransaction must speci
 def execute_transaction(storage: Storage, request: Request) -> Response:
     """Read up to 100 single items at one moment, or run up to 100 writes and checks, atomically."""
     check_members(request, REQUESTS["ExecuteTransaction"])
-    bodies = _requests_of(request, "TransactStatements", MAX_ACTIONS, "ParameterizedStatement")
+    bodies = _requests_of(request, "TransactStatements", transactions.MAX_ACTIONS, "ParameterizedStatement")
     parameters = [parameters_of(body) for body in bodies]
     statements = []
     for number, body in enumerate(bodies):
@@ -251,26 +234,26 @@ def execute_transaction(storage: Storage, request: Request) -> Response:
         raise RequestRefused(
             "ExecuteTransaction API does not support both read and write operations in the same request."
         )
-    prepared = prepare_actions(storage, [(_in_place(one), one.request) for one in statements])
+    prepared = transactions.prepare_actions(storage, [(_in_place(one), one.request) for one in statements])
     if statements[0].is_read():
         return _transact_reads(storage, request, [one for one in prepared if not isinstance(one, Write)])
     return _transact_writes(storage, request, statements, [one for one in prepared if isinstance(one, Write)])
 
 
 def _transact_reads(storage: Storage, request: Request, reads: list[Read]) -> Response:
-    refuse_same_item([(table, position) for table, position, _ in reads])
-    items, consumed = read_items(storage, reads)
+    transactions.refuse_same_item([(table, position) for table, position, _ in reads])
+    items, consumed = transactions.read_items(storage, reads)
     response: Response = {"Responses": [{} if item is None else {"Item": item} for item in items]}
     capacity = wanted_capacity(request)
     if capacity:
-        response["ConsumedCapacity"] = report_reads(consumed, capacity, {})
+        response["ConsumedCapacity"] = transactions.report_reads(consumed, capacity, {})
     return response
 
 
 def _transact_writes(storage: Storage, request: Request, statements: list[Given], writes: list[Write]) -> Response:
-    check_payload([len(one.request["Statement"]) for one in statements], writes)
-    refuse_same_item([(write.table, write.position) for write in writes])
-    run = WriteRun(writes, [], request, _text_of(statements))
+    transactions.check_payload([len(one.request["Statement"]) for one in statements], writes)
+    transactions.refuse_same_item([(write.table, write.position) for write in writes])
+    run = transactions.WriteRun(writes, [], request, _text_of(statements))
     try:
         storage.write(run)
     except TransactionCanceled as cancellation:
@@ -280,7 +263,7 @@ def _transact_writes(storage: Storage, request: Request, statements: list[Given]
 
 def _prepared_in_transaction(tables: Tables, one: Given) -> Read | Write:
     statement = one.parsed.statement
-    if isinstance(statement, SelectStatement):
+    if isinstance(statement, syntax.SelectStatement):
         if statement.source.index is not None:
             raise RequestRefused("Reads on indices are not supported within transactions.")
         return prepare_read(tables, statement, one.terms(), _NO_KEY_IN_TRANSACTION)
@@ -319,7 +302,9 @@ def _in_words_of(statements: list[Given], cancellation: TransactionCanceled) -> 
     """Return the cancellation with the reason of a failed INSERT: an existing item, not a condition."""
     reasons: list[dict[str, Any]] = []
     for one, reason in zip(statements, cancellation.details["CancellationReasons"], strict=True):
-        is_insert = isinstance(one.parsed.statement, InsertStatement) and reason["Code"] == "ConditionalCheckFailed"
+        is_insert = (
+            isinstance(one.parsed.statement, syntax.InsertStatement) and reason["Code"] == "ConditionalCheckFailed"
+        )
         fault = duplicate_key()
         reasons.append({"Code": _short_code(fault), "Message": fault.message} if is_insert else reason)
-    return cancelled_for(reasons)
+    return transactions.cancelled_for(reasons)

@@ -13,22 +13,11 @@ from jobtable.embedded.expressions.grammar import ConditionNode, Junction
 from jobtable.embedded.expressions.key_conditions import OneKey, matched
 from jobtable.embedded.expressions.paths import InvalidExpression, Path, check_length, tree_of, value_at
 from jobtable.embedded.key_checks import refuse_nested_keys
+from jobtable.embedded.partiql import where_clauses as where
 from jobtable.embedded.partiql.statement_writes import key_type_mismatch, table_of
-from jobtable.embedded.partiql.syntax import OrderKey, Reference, SelectStatement, shown
+from jobtable.embedded.partiql.syntax import Node, Reference, SelectStatement, shown
 from jobtable.embedded.partiql.terms import Terms
-from jobtable.embedded.partiql.where_clauses import (
-    Branch,
-    attributes_in,
-    branches_of,
-    check_key_types,
-    choices,
-    compiled,
-    condition_tree,
-    conjuncts,
-    negates,
-    one_key,
-)
-from jobtable.embedded.queries import PAGE_BYTES, Page, Reading, bounds_of, cursor_of, from_start, read_page
+from jobtable.embedded.queries import PAGE_BYTES, Page, bounds_of, cursor_of, from_start, read_page
 from jobtable.embedded.read_targets import (
     ReadTarget,
     check_projected,
@@ -69,18 +58,20 @@ class Plan:
 def plan_of(storage: Storage, select: SelectStatement, terms: Terms, request: Request) -> Plan:
     """Plan how to answer a SELECT, or raise RequestRefused."""
     projection = projection_of(select.paths)
-    tree = None if select.where is None else condition_tree(select.where, terms)
+    tree = None if select.where is None else where.condition_tree(select.where, terms)
     source = _target_of(storage, select, projection, request)
     (partition, *_), sorts = source.key_attributes()
     sort = sorts[0] if sorts else None
     keys: _Keys | None = None
     if tree is not None:
-        source = replace(source, filter=compiled(tree, terms, source.table))
+        source = replace(source, filter=where.compiled(tree, terms, source.table))
         keys = _Keys.of(tree, terms, partition, sorts)
-        check_key_types(tree, terms, (*source.table.key, partition, *sorts))
+        where.check_key_types(tree, terms, (*source.table.key, partition, *sorts))
     directions = _directions(select, keys, (partition, *sorts))
     if tree is not None and keys is not None:
-        if (sort is not None or source.index is not None) and not negates(tree, terms, {one.name for one in sorts}):
+        if (sort is not None or source.index is not None) and not where.negates(
+            tree, terms, {one.name for one in sorts}
+        ):
             keys.refuse_overlaps(source)
         keys.check_projected_filters(source)
     check_projected(source, [str(path[0]) for path in select.paths])
@@ -152,8 +143,8 @@ def _directions(select: SelectStatement, keys: _Keys | None, attributes: tuple[K
         raise RequestRefused("Must have WHERE clause in the statement when using ORDER BY clause.")
     names = {attribute.name for attribute in attributes}
     directions: dict[str, bool] = {}
-    for key in select.order:
-        directions.setdefault(_ordered(key, names), key.is_descending)
+    for node, is_descending in select.order:
+        directions.setdefault(_ordered(node, names), is_descending)
     if keys is None:
         raise RequestRefused(
             "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
@@ -161,10 +152,10 @@ def _directions(select: SelectStatement, keys: _Keys | None, attributes: tuple[K
     return directions
 
 
-def _ordered(key: OrderKey, names: set[str]) -> str:
-    if not isinstance(key.node, Reference) or len(key.node.path) != 1:
-        raise RequestRefused(f"Argument to ORDER BY must be of type VariableReference. Type: {shown(key.node)}")
-    name = str(key.node.path[0])
+def _ordered(node: Node, names: set[str]) -> str:
+    if not isinstance(node, Reference) or len(node.path) != 1:
+        raise RequestRefused(f"Argument to ORDER BY must be of type VariableReference. Type: {shown(node)}")
+    name = str(node.path[0])
     if name not in names:
         raise RequestRefused(f"Variable reference {name} in ORDER BY clause must be part of the primary key")
     return name
@@ -177,7 +168,7 @@ class _Keys:
     """
 
     def __init__(
-        self, terms: Terms, names: list[str], sort: OneKey | None, branches: list[Branch], *, are_whole: bool
+        self, terms: Terms, names: list[str], sort: OneKey | None, branches: list[where.Branch], *, are_whole: bool
     ) -> None:
         self._terms = terms
         self._names = names
@@ -193,7 +184,7 @@ class _Keys:
         names = _values_of(tree, partition, terms)
         if names is None:
             return None
-        branches = branches_of(tree, terms, partition, sorts)
+        branches = where.branches_of(tree, terms, partition, sorts)
         if branches is None or len(branches) > _MOST_ALTERNATIVES:
             raise RequestRefused("Too many decomposed read operations for a given query.")
         _check_types(partition, names, terms)
@@ -234,13 +225,15 @@ class _Keys:
         missing: dict[bytes, list[str]] = {}
         for branch in self._branches:
             value = self._only_partition(branch)
-            names = [name for tree in branch.filters for name in attributes_in(tree, self._terms) if name not in held]
+            names = [
+                name for tree in branch.filters for name in where.attributes_in(tree, self._terms) if name not in held
+            ]
             if value is None or not names:
                 return
             missing[ENCODERS[partition.type](value[partition.type])] = names
         raise not_projected_filter(source.index, _in_hash_order(missing[max(missing)]))
 
-    def _only_partition(self, branch: Branch) -> AttributeValue | None:
+    def _only_partition(self, branch: where.Branch) -> AttributeValue | None:
         """Return the value of the partition key in an alternative; None without one, or with two."""
         values = [self._terms.values[one.operands[0]] for one in branch.partitions]
         return values[0] if values and all(value == values[0] for value in values) else None
@@ -286,15 +279,15 @@ def _values_of(tree: ConditionNode, attribute: KeyAttribute, terms: Terms) -> li
             return right if left is None else left
         wanted = [terms.values[name] for name in right]
         return [name for name in left if terms.values[name] in wanted]
-    one = one_key(tree, terms)
+    one = where.one_key(tree, terms)
     if one is not None and one.operator == "=" and one.attribute == attribute.name:
         return list(one.operands)
-    return choices(tree, attribute.name, terms)
+    return where.choices(tree, attribute.name, terms)
 
 
 def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> OneKey | None:
     """Return the condition on the sort attribute: an equality, or else the first of the ranges."""
-    said = [one for part in conjuncts(tree) if (one := one_key(part, terms)) and one.attribute == sort.name]
+    said = [one for part in where.conjuncts(tree) if (one := where.one_key(part, terms)) and one.attribute == sort.name]
     chosen = next((one for one in said if one.operator == "="), next(iter(said), None))
     if chosen is not None:
         _check_types(sort, chosen.operands, terms)
@@ -344,17 +337,9 @@ def read(storage: Storage, request: Request, plan: Plan) -> Response:
 def _page(view: View, plan: Plan, progress: _Progress, limit: int | None) -> Page:
     source = plan.source
     start = None if progress.after is None else start_position(source, progress.after)
-    reading = Reading(
-        table=source.table,
-        index=source.index,
-        bounds=from_start(plan.ranges[progress.at], start, forward=not plan.is_reverse),
-        reverse=plan.is_reverse,
-        limit=None if limit is None else limit - progress.scanned,
-        fetches_from_table=source.fetches_from_table(),
-        wants_items=True,
-        as_json=False,
-    )
-    return read_page(view, reading)
+    bounds = from_start(plan.ranges[progress.at], start, forward=not plan.is_reverse)
+    left = None if limit is None else limit - progress.scanned
+    return read_page(view, source, bounds, reverse=plan.is_reverse, limit=left)
 
 
 def _answer(request: Request, plan: Plan, progress: _Progress, last: Item | None) -> Response:

@@ -19,26 +19,11 @@ from typing import NoReturn
 
 from jobtable.embedded.expressions.paths import Path
 from jobtable.embedded.expressions.placeholders import MOST_TREES, is_short
+from jobtable.embedded.partiql import syntax
 from jobtable.embedded.partiql.expression_parser import Expressions
-from jobtable.embedded.partiql.syntax import (
-    Assignment,
-    DeleteStatement,
-    ExistsStatement,
-    InsertStatement,
-    OrderKey,
-    Parsed,
-    Reference,
-    Removal,
-    Returned,
-    SelectStatement,
-    Statement,
-    TableReference,
-    UpdateStatement,
-    malformed,
-)
 from jobtable.errors import RequestRefused
 
-_RETURNED: dict[tuple[str, str], Returned] = {
+_RETURNED: dict[tuple[str, str], syntax.Returned] = {
     ("ALL", "OLD"): "ALL_OLD",
     ("ALL", "NEW"): "ALL_NEW",
     ("MODIFIED", "OLD"): "UPDATED_OLD",
@@ -48,25 +33,25 @@ _UNSUPPORTED = ("LET", "UNION", "EXCEPT", "INTERSECT")
 _DEFINITIONS = {"CREATE": "CreateTable", "DROP": "DropTable"}
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> syntax.Parsed:
     return _known(text) if is_short((), text) else _parsed(text)
 
 
-def _parsed(text: str) -> Parsed:
+def _parsed(text: str) -> syntax.Parsed:
     parser = _Parser(text)
     statement = parser.statement()
     if parser.take(";") and parser.kind() != "end":
-        raise malformed("Unexpected token after semicolon. (Only one query is allowed.)")
+        raise syntax.malformed("Unexpected token after semicolon. (Only one query is allowed.)")
     if parser.kind() != "end":
-        raise malformed("Unexpected token after expression")
-    return Parsed(statement, parser.parameters)
+        raise syntax.malformed("Unexpected token after expression")
+    return syntax.Parsed(statement, parser.parameters)
 
 
 _known = lru_cache(maxsize=MOST_TREES)(_parsed)
 
 
 class _Parser(Expressions):
-    def statement(self) -> Statement:
+    def statement(self) -> syntax.Statement:
         if self.take("SELECT"):
             return self._select()
         if self.take("INSERT"):
@@ -82,21 +67,21 @@ class _Parser(Expressions):
             self.expect("SELECT")
             select = self._select()
             self.expect(")")
-            return ExistsStatement(select)
+            return syntax.ExistsStatement(select)
         if self.kind() == "name" and self.next_kind() == "IS":
             self.condition()
             raise RequestRefused("Unsupported operation: IsType")
         if self.kind() in _DEFINITIONS and self.next_kind() == "TABLE":
             self._refuse_definition()
-        raise malformed("Expected data manipulation")
+        raise syntax.malformed("Expected data manipulation")
 
-    def _select(self) -> SelectStatement:
+    def _select(self) -> syntax.SelectStatement:
         fault, paths = (None, ()) if self.take("*") else self._projection()
         self.expect("FROM")
         source = self._source(is_expression=True)
         if self.kind() == ",":
             raise RequestRefused("Only select from a single table or index is supported.")
-        where = self.condition() if self.take("WHERE") else None
+        where = self._where()
         if self.kind() in _UNSUPPORTED:
             raise RequestRefused(f"Unsupported clause: {self.kind()} at {self.token().place}")
         groups = self._group()
@@ -106,16 +91,14 @@ class _Parser(Expressions):
         if unsupported is not None:
             self._expect_end()
             raise RequestRefused(f"Unsupported clause: {unsupported}")
-        return SelectStatement(paths, source, where, order, fault)
+        return syntax.SelectStatement(paths, source, where, order, fault)
 
     def _group(self) -> str | None:
         """Read the clauses of groups, which are not supported: return the name of the first one in messages."""
         is_grouped = self.take("GROUP")
         if is_grouped:
             self.expect("BY")
-            self.sum()
-            while self.take(","):
-                self.sum()
+            self.separated(self.sum)
         having = self._clause("HAVING")
         return "GROUP BY" if is_grouped else having
 
@@ -133,7 +116,7 @@ class _Parser(Expressions):
 
     def _expect_end(self) -> None:
         if self.kind() not in ("end", ";"):
-            raise malformed("Unexpected token after expression")
+            raise syntax.malformed("Unexpected token after expression")
 
     def _projection(self) -> tuple[str | None, tuple[Path, ...]]:
         """Read the fault of the projection, which is reported once the table is known, and the paths."""
@@ -146,7 +129,7 @@ class _Parser(Expressions):
         while True:
             place = self.token().place
             node = None if self.take_count() else self.sum()
-            if isinstance(node, Reference):
+            if isinstance(node, syntax.Reference):
                 paths.append(node.path)
             else:
                 fault = fault or f"Unexpected path component at {node.place if node else place}"
@@ -156,20 +139,20 @@ class _Parser(Expressions):
             if not self.take(","):
                 return fault, tuple(paths)
 
-    def _order(self) -> tuple[OrderKey, ...]:
+    def _order(self) -> tuple[tuple[syntax.Node, bool], ...]:
         if not self.take("ORDER"):
             return ()
         self.expect("BY")
-        keys: list[OrderKey] = []
-        while not keys or self.take(","):
-            node = self.sum()
-            is_descending = self.take("DESC")
-            if not is_descending:
-                self.take("ASC")
-            keys.append(OrderKey(node, is_descending))
-        return tuple(keys)
+        return tuple(self.separated(self._order_key))
 
-    def _insert(self) -> InsertStatement:
+    def _order_key(self) -> tuple[syntax.Node, bool]:
+        node = self.sum()
+        is_descending = self.take("DESC")
+        if not is_descending:
+            self.take("ASC")
+        return node, is_descending
+
+    def _insert(self) -> syntax.InsertStatement:
         self.expect("INTO")
         source = self._source(takes_alias=True)
         if not self.take("VALUE"):
@@ -182,46 +165,40 @@ class _Parser(Expressions):
         item = self.sum()
         if self.kind() == "RETURNING":
             raise RequestRefused("RETURNING is not supported in INSERT")
-        return InsertStatement(source, item)
+        return syntax.InsertStatement(source, item)
 
-    def _update(self) -> UpdateStatement:
-        source = self._source()
-        changes = self._changes()
-        where = self.condition() if self.take("WHERE") else None
-        return UpdateStatement(source, changes, where, self._returning())
+    def _update(self) -> syntax.UpdateStatement:
+        source, changes = self._source(), self._changes()
+        return syntax.UpdateStatement(source, changes, self._where(), self._returning())
 
-    def _update_from(self) -> UpdateStatement:
-        source = self._source(is_expression=True)
-        where = self.condition() if self.take("WHERE") else None
-        return UpdateStatement(source, self._changes(), where, self._returning())
+    def _update_from(self) -> syntax.UpdateStatement:
+        source, where = self._source(is_expression=True), self._where()
+        return syntax.UpdateStatement(source, self._changes(), where, self._returning())
 
-    def _changes(self) -> tuple[Assignment | Removal, ...]:
-        changes: list[Assignment | Removal] = []
-        while True:
-            if self.take("SET"):
-                changes.append(self._assignment())
-                while self.take(","):
-                    changes.append(self._assignment())
-            elif self.take("REMOVE"):
-                changes.append(Removal(self.path()))
-            else:
-                break
+    def _where(self) -> syntax.Node | None:
+        return self.condition() if self.take("WHERE") else None
+
+    def _changes(self) -> tuple[syntax.Change, ...]:
+        changes: list[syntax.Change] = []
+        while self.kind() in ("SET", "REMOVE"):
+            if self.take("REMOVE"):
+                changes.append(syntax.Change(self.path()))
+            elif self.take("SET"):
+                changes += self.separated(self._assignment)
         if not changes:
-            raise malformed("Expected data manipulation")
+            raise syntax.malformed("Expected data manipulation")
         return tuple(changes)
 
-    def _assignment(self) -> Assignment:
+    def _assignment(self) -> syntax.Change:
         path = self.path()
         self.expect("=")
-        return Assignment(path, self.condition("Update"))
+        return syntax.Change(path, self.condition("Update"))
 
-    def _delete(self) -> DeleteStatement:
+    def _delete(self) -> syntax.DeleteStatement:
         self.expect("FROM")
-        source = self._source()
-        where = self.condition() if self.take("WHERE") else None
-        return DeleteStatement(source, where, self._returning())
+        return syntax.DeleteStatement(self._source(), self._where(), self._returning())
 
-    def _returning(self) -> Returned | None:
+    def _returning(self) -> syntax.Returned | None:
         if not self.take("RETURNING"):
             return None
         which = "ALL" if self.take("ALL") else self.expect("MODIFIED")
@@ -233,10 +210,10 @@ class _Parser(Expressions):
             raise RequestRefused("Invalid syntax with multiple returning elements in RETURNING clause")
         return _RETURNED[which.upper(), when.upper()]
 
-    def _source(self, *, is_expression: bool = False, takes_alias: bool = False) -> TableReference:
+    def _source(self, *, is_expression: bool = False, takes_alias: bool = False) -> syntax.TableReference:
         """Read a table or index. Where any expression is allowed, other ones have errors of their own."""
         if not is_expression and self.kind() != "name":
-            raise malformed("Expected identifier for simple path")
+            raise syntax.malformed("Expected identifier for simple path")
         if self.kind() not in ("name", "("):
             self.sum()
             raise RequestRefused("Unexpected from source")
@@ -252,7 +229,7 @@ class _Parser(Expressions):
             raise RequestRefused("Path component cannot be an empty string")
         if not takes_alias:
             self._refuse_alias()
-        return TableReference(*names)
+        return syntax.TableReference(*names)
 
     def _refuse_alias(self) -> None:
         if self.kind() in ("AS", "AT", "BY", "name"):

@@ -171,18 +171,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """[a, b] or (a, b)."""
+    """[a, b] or (a, b), or the bag <<a, b>>, which is a set."""
 
     members: tuple[Node, ...]
     place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class BagOf:
-    """<<a, b>>, which is a set."""
-
-    members: tuple[Node, ...]
-    place: Place
+    is_bag: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +207,7 @@ class Operation:
     place: Place
 
 
-Node: TypeAlias = Constant | Missing | Parameter | Reference | ListOf | BagOf | TupleOf | Call | Operation
+Node: TypeAlias = Constant | Missing | Parameter | Reference | ListOf | TupleOf | Call | Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,21 +219,13 @@ class TableReference:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderKey:
-    """What ORDER BY names, and in which direction."""
-
-    node: Node
-    is_descending: bool
-
-
-@dataclass(frozen=True, slots=True)
 class SelectStatement:
     """SELECT; no paths mean all attributes."""
 
     paths: tuple[Path, ...]
     source: TableReference
     where: Node | None
-    order: tuple[OrderKey, ...]
+    order: tuple[tuple[Node, bool], ...]  # what ORDER BY names, and whether each is descending
     fault: str | None
     """A fault of the projection, which is reported once the table is known."""
 
@@ -261,18 +246,11 @@ class InsertStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
-    """SET path = value."""
+class Change:
+    """SET path = value, or REMOVE path without a value."""
 
     path: Path
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """REMOVE path."""
-
-    path: Path
+    value: Node | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +258,7 @@ class UpdateStatement:
     """UPDATE."""
 
     source: TableReference
-    changes: tuple[Assignment | Removal, ...]
+    changes: tuple[Change, ...]
     where: Node | None
     returned: Returned | None
 
@@ -319,9 +297,7 @@ def shown(node: Node) -> str:
         case Constant(kind, content):
             return f'"{content}"' if kind == "S" else "null" if kind == "NULL" else str(content).lower()
         case ListOf():
-            return "LIST"
-        case BagOf():
-            return "BAG"
+            return "BAG" if node.is_bag else "LIST"
         case TupleOf():
             return "STRUCT"
         case _:

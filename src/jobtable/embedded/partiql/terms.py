@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from jobtable.embedded.decimals import canonical_number
 from jobtable.embedded.expressions.grammar import PathOperand, ValueOperand
 from jobtable.embedded.expressions.paths import Path
-from jobtable.embedded.partiql.syntax import BagOf, Constant, ListOf, Node, Parameter, Parsed, TupleOf, shown
+from jobtable.embedded.partiql.syntax import Constant, ListOf, Node, Parameter, Parsed, TupleOf, shown
 from jobtable.embedded.values import (
     BECOMES_TOO_DEEP,
     MAX_CONTAINER_DEPTH,
@@ -18,7 +18,7 @@ from jobtable.embedded.values import (
     measure_value,
     validate_value,
 )
-from jobtable.embedded.wordings import INVALID, ValueRefused
+from jobtable.embedded.wordings import ValueRefused, invalid
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item, Request
 
@@ -95,13 +95,13 @@ def _written(node: Node, key: str, level: int = 0) -> AttributeValue:
             raise RequestRefused(f"{_NEGATIVE_ZERO} under key {key} at {node.place}")
         case Constant(kind, content):
             return {kind: _number(str(content), key) if kind == "N" else content}
+        case ListOf(members, is_bag=True):
+            return _set(members, key)
         case ListOf(members):
             return {"L": [_written(member, f"{key}[{number}]", level + 1) for number, member in enumerate(members)]}
         case TupleOf():
             named = _named(node, key).items()
             return {"M": {name: _written(value, f"{key}.{name}", level + 1) for name, value in named}}
-        case BagOf(members):
-            return _set(members, key)
         case _:
             said = "Parameter" if isinstance(node, Parameter) else shown(node)
             raise RequestRefused(f"Unsupported data type: {said} under key {key} at {node.place}")
@@ -144,7 +144,7 @@ def _type(node: Node) -> str:
             return "INT" if str(content).lstrip("-").isdigit() else "DECIMAL"
         case Constant(kind):
             return kind
-        case ListOf() | BagOf():
+        case ListOf():
             return "Seq"
         case TupleOf():
             return "Struct"
@@ -171,5 +171,5 @@ def _set(members: Sequence[Node], key: str) -> AttributeValue:
     kind = kinds.pop()
     if kind == "N" and len(set(contents)) < len(contents):
         written = ", ".join(str(member.content) for member in members if isinstance(member, Constant))
-        raise RequestRefused(f"{INVALID}Input collection [{written}] contains duplicates! under {key}")
+        raise invalid(f"Input collection [{written}] contains duplicates! under {key}")
     return {f"{kind}S": contents}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeAlias
 
 from jobtable.embedded.expressions import Condition
 from jobtable.embedded.expressions.checks import CONDITION_FUNCTIONS, UPDATE_FUNCTIONS, check_condition
@@ -25,7 +26,7 @@ from jobtable.embedded.key_checks import empty_key_value, refuse_nested_keys
 from jobtable.embedded.partiql.syntax import Call, Constant, Missing, Node, Operation, Parameter, Reference
 from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.table_schema import KeyAttribute, TableSchema
-from jobtable.embedded.wordings import INVALID
+from jobtable.embedded.wordings import invalid
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 
@@ -40,9 +41,11 @@ _TYPES = {
     "TUPLE": "M",
     "LIST": "L",
 }
-FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
+_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 _AGGREGATES = frozenset({"avg", "count", "max", "min", "sum"})
 _MISSING_COMPARED = "MISSING must be compared using IS operator"
+
+_Unsupported: TypeAlias = Callable[[Operation], RequestRefused]  # words the fault of an operation
 
 
 def condition_tree(node: Node, terms: Terms) -> ConditionNode:
@@ -91,7 +94,7 @@ def _condition(node: Node, terms: Terms, otherwise: str) -> ConditionNode:
         case Operation(operator):
             raise RequestRefused(f"Unsupported operator in Condition Expression. Operator: {operator}")
         case Call():
-            return _function(node, terms)
+            return _function(node, terms, _unsupported)
         case _:
             raise RequestRefused(otherwise)
 
@@ -127,31 +130,34 @@ def _is_flag(node: Node, flag: bool, terms: Terms) -> ConditionNode:
     return Test("=", (_operand(node, terms), terms.operand(Constant("BOOL", flag, node.place))))
 
 
-def _operand(node: Node, terms: Terms) -> Operand:
+def operand_of(node: Node, terms: Terms, unsupported: _Unsupported) -> Operand:
+    """Return the operand that a node is, or raise RequestRefused."""
     match node:
         case Reference(path):
             return terms.reference(path)
         case Call():
-            return _function(node, terms)
+            return _function(node, terms, unsupported)
         case Missing():
             raise RequestRefused(_MISSING_COMPARED)
-        case Operation(operator):
-            raise RequestRefused(f"Unsupported operator in Condition Expression. Operator: {operator.lower()}")
+        case Operation():
+            raise unsupported(node)
         case _:
             return terms.operand(node)
 
 
-def _function(node: Call, terms: Terms) -> Function:
-    if node.name not in FUNCTIONS:
-        raise unrecognised(node)
-    return Function(node.name, tuple(_operand(argument, terms) for argument in node.arguments))
+def _function(node: Call, terms: Terms, unsupported: _Unsupported) -> Function:
+    if node.name not in _FUNCTIONS:
+        said = "Unsupported token in expression" if node.name in _AGGREGATES else "Unrecognized function"
+        raise RequestRefused(f"{said}: {node.name} at {node.place}")
+    return Function(node.name, tuple(operand_of(argument, terms, unsupported) for argument in node.arguments))
 
 
-def unrecognised(node: Call) -> RequestRefused:
-    """Return the error for an unknown function."""
-    if node.name in _AGGREGATES:
-        return RequestRefused(f"Unsupported token in expression: {node.name} at {node.place}")
-    return RequestRefused(f"Unrecognized function: {node.name} at {node.place}")
+def _operand(node: Node, terms: Terms) -> Operand:
+    return operand_of(node, terms, _unsupported)
+
+
+def _unsupported(operation: Operation) -> RequestRefused:
+    return RequestRefused(f"Unsupported operator in Condition Expression. Operator: {operation.operator.lower()}")
 
 
 def _type_test(node: Operation, name: str, tested: Node, terms: Terms) -> Function:
@@ -239,7 +245,7 @@ def _compared(tree: ConditionNode) -> Iterator[tuple[Operand, ...]]:
 
 def _check_key_value(attribute: KeyAttribute, value: AttributeValue) -> None:
     if attribute.type not in value:
-        raise RequestRefused(f"{INVALID}Condition parameter type does not match schema type")
+        raise invalid("Condition parameter type does not match schema type")
     if value[attribute.type] == "":
         raise empty_key_value(attribute)
 

@@ -80,18 +80,12 @@ class Storage:
             with self.read() as snapshot:
                 return cache.table(name, snapshot.connection)
 
-    def get(self, table: TableSchema, position: bytes) -> bytes | None:
-        """Return one item as JSON in the last committed state, or None."""
-        row = self.sized(table, position)
-        return None if row is None else row[0]
-
     def sized(self, table: TableSchema, position: bytes) -> tuple[bytes, int] | None:
         """Return one item as JSON and its size as DynamoDB measures it, in the last committed state; or None."""
         connection = self._take()
         try:
-            row: tuple[bytes, int] | None = connection.execute(
-                statements.of_table(table.id).get, (position,)
-            ).fetchone()
+            sql = statements.of_table(table.id).get
+            row: tuple[bytes, int] | None = connection.execute(sql, (position,)).fetchone()
         except sqlite3.Error as error:
             self.connections.drop(connection)
             raise self.explained(error) from error
@@ -141,6 +135,15 @@ class Storage:
 
     def query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of one statement in the last committed state."""
+        return self._rows(sql, values)[1]
+
+    def change_mark(self) -> object:
+        """Return another value whenever any process has committed something; it may change without that."""
+        connection, [(version,)] = self._rows("PRAGMA data_version")
+        return id(connection), version  # each connection counts for itself
+
+    def _rows(self, sql: str, values: tuple[object, ...] = ()) -> tuple[sqlite3.Connection, list[tuple[Any, ...]]]:
+        """Return the rows of one statement, and the connection that ran it."""
         connection = self._take()
         try:
             rows = connection.execute(sql, values).fetchall()
@@ -148,18 +151,7 @@ class Storage:
             self.connections.drop(connection)
             raise self.explained(error) from error
         self._give(connection)
-        return rows
-
-    def change_mark(self) -> object:
-        """Return another value whenever any process has committed something; it may change without that."""
-        connection = self._take()
-        try:
-            (version,) = connection.execute("PRAGMA data_version").fetchone()
-        except sqlite3.Error as error:
-            self.connections.drop(connection)
-            raise self.explained(error) from error
-        self._give(connection)
-        return id(connection), version  # each connection counts for itself
+        return connection, rows
 
     def cache_for(self, version: int) -> Cache:
         """Return the schemas as of a version of the catalogue that a write transaction sees."""

@@ -16,19 +16,8 @@ from dataclasses import asdict, dataclass
 
 from pydantic_core import from_json
 
-from jobtable.embedded.storage import journal, statements
+from jobtable.embedded.storage import journal, statements, table_changes
 from jobtable.embedded.storage.table_catalogue import CatalogueRecord, TableRecord, read_record_of_id
-from jobtable.embedded.storage.table_changes import (
-    begin_filling,
-    change_table,
-    create_items,
-    create_table,
-    drop_items,
-    fill_some,
-    finish_filling,
-    is_small,
-    step_of,
-)
 from jobtable.embedded.storage.views import Transaction, View
 from jobtable.store.sizes import item_size
 
@@ -121,7 +110,7 @@ def remove_backup(transaction: Transaction, backup: BackupRecord) -> None:
     """Remove a backup from which no table is being restored; the items of a large one are removed later."""
     transaction.has_written = transaction.catalogue_changed = True
     transaction.connection.execute("DELETE FROM backups WHERE id = ?", (backup.id,))
-    drop_items(transaction, backup.id)
+    table_changes.drop_items(transaction, backup.id)
 
 
 _NO_TABLE = ""  # in place of a table's name, if a backup gets the items
@@ -133,22 +122,22 @@ def begin_restore(transaction: Transaction, source_id: int, target: TableRecord,
     A large one is complete later, and nobody sees a part of a small one.
     """
     unfinished = target.model_copy(update={"is_creating": True})
-    unfinished = begin_filling(transaction, unfinished, [index.id for index in target.indexes])
-    create_table(transaction, unfinished)
+    unfinished = table_changes.begin_filling(transaction, unfinished, [index.id for index in target.indexes])
+    table_changes.create_table(transaction, unfinished)
     if not _is_copied(transaction, source_id, target.id, target.name, first_undone):
         return unfinished
     for index in target.indexes:
-        while fill_some(index.id, transaction):
+        while table_changes.fill_some(index.id, transaction):
             pass
     return target
 
 
 def back_up(transaction: Transaction, source: TableRecord, backup: BackupRecord) -> None:
     """Store a backup of the items that its table has now. That of a large table is complete later."""
-    create_items(transaction, backup.id)
+    table_changes.create_items(transaction, backup.id)
     save_backup(transaction, backup.model_copy(update={"is_creating": True}))
     if not _is_copied(transaction, source.id, backup.id, _NO_TABLE, next_change(transaction, source.id)):
-        change_table(transaction, source, source.model_copy(update={"is_backed_up": True}))
+        table_changes.change_table(transaction, source, source.model_copy(update={"is_backed_up": True}))
 
 
 def next_change(view: View, source_id: int) -> int:
@@ -175,7 +164,7 @@ def restore_some(id_: int, transaction: Transaction) -> bool:
     else:
         record = transaction.record(name)
         if record is not None:
-            finish_filling(transaction, record)
+            table_changes.finish_filling(transaction, record)
     return False
 
 
@@ -202,11 +191,12 @@ def _is_copied(transaction: Transaction, source_id: int, id_: int, name: str, fi
 
 
 def _is_small(view: View, source_id: int, first_undone: int) -> bool:
-    if not is_small(*view.counters([source_id])[source_id]):
+    if not table_changes.is_small(*view.counters([source_id])[source_id]):
         return False
     changes = next_change(view, source_id) - first_undone
     return changes == 0 or (
-        is_small(changes, 0) and is_small(changes, journal.bytes_before(view, source_id, first_undone))
+        table_changes.is_small(changes, 0)
+        and table_changes.is_small(changes, journal.bytes_before(view, source_id, first_undone))
     )
 
 
@@ -219,15 +209,15 @@ def _finish_backup(transaction: Transaction, id_: int, source_id: int) -> None:
         return
     source = read_record_of_id(transaction.connection, source_id)
     if source is not None and source.is_backed_up:
-        change_table(transaction, source, source.model_copy(update={"is_backed_up": False}))
+        table_changes.change_table(transaction, source, source.model_copy(update={"is_backed_up": False}))
     elif source is None and find_backup_by_id(transaction, source_id) is None:
-        drop_items(transaction, source_id)
+        table_changes.drop_items(transaction, source_id)
 
 
 def _copy_some(transaction: Transaction, id_: int, source_id: int, after: bytes) -> None:
     connection = transaction.connection
     entries = connection.execute(statements.of_entries(source_id, None), (after,))
-    step = step_of(entries)
+    step = table_changes.step_of(entries)
     is_last = next(entries, None) is None
     entries.close()
     connection.executemany(statements.of_table(id_).put, step)
@@ -242,7 +232,7 @@ def _copy_some(transaction: Transaction, id_: int, source_id: int, after: bytes)
 def _undo_some(transaction: Transaction, id_: int, source_id: int, first: int, last: int) -> bool:
     """Undo the last of these changes; True if there are more before them."""
     changes = journal.backwards(transaction, source_id, first, last)
-    step = step_of(changes)
+    step = table_changes.step_of(changes)
     changes.close()
     for _, _, position, old in step:
         _undo(transaction, id_, position, old)

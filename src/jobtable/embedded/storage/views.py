@@ -74,16 +74,10 @@ class View:
         """Return the table, or None."""
         return self._cache.table(name, self.connection)
 
-    def get(self, table: TableSchema, position: bytes) -> bytes | None:
-        """Return one item as JSON, or None."""
-        row = self.sized(table, position)
-        return None if row is None else row[0]
-
     def sized(self, table: TableSchema, position: bytes) -> tuple[bytes, int] | None:
         """Return one item as JSON and its size as DynamoDB measures it, or None."""
-        row: tuple[bytes, int] | None = self.connection.execute(
-            statements.of_table(table.id).get, (position,)
-        ).fetchone()
+        sql = statements.of_table(table.id).get
+        row: tuple[bytes, int] | None = self.connection.execute(sql, (position,)).fetchone()
         return row
 
     def read(self, table: TableSchema, position: bytes) -> Sized:

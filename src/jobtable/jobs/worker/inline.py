@@ -19,7 +19,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import headline_and_trace
 from jobtable.jobs.submit.definition import Definition
 from jobtable.jobs.verbs import WorkVerbs
-from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, Slots, Wish
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, SlotThreads, Wish
 
 if TYPE_CHECKING:
     from jobtable.jobs.worker.process_slots import ProcessSlots
@@ -79,6 +79,7 @@ class StopFlag:
         self.was_seen = False
 
     def ask(self) -> None:
+        """Ask the task to end."""
         self._asked.set()
 
     def should_stop(self) -> bool:
@@ -167,8 +168,8 @@ def _shortened(text: str, most: int) -> str:
     return f"{text[:head]}\n[... {len(text) - most:,} characters ...]\n{text[head - most :]}"
 
 
-class InlineSlots(Slots):
-    """Runs batches of jobs, each batch in a thread.
+class InlineSlots:
+    """Runs batches of jobs, each batch in a thread; calls `on_free` when a thread ends.
 
     Only tasks marked `inline`, without limits of time or memory, run in the worker's process, which could not enforce
     them. Other jobs of a batch run in processes, one after the other.
@@ -181,19 +182,26 @@ class InlineSlots(Slots):
         heartbeats: Heartbeats,
         conclusions: Conclusions,
         on_free: Callable[[BaseException | None], None],
-        *,
         open_processes: Callable[[], ProcessSlots],
         is_draining: Callable[[], bool],
     ) -> None:
-        super().__init__(count, jobs, heartbeats, conclusions, on_free)
+        self._count = count
+        self._jobs = jobs
+        self._heartbeats = heartbeats
+        self._conclusions = conclusions
         self._open_processes = open_processes
         self._is_draining = is_draining
         self._processes: ProcessSlots | None = None
-        self._opening = threading.Lock()
+        self._lock = threading.Lock()
+        self._threads = SlotThreads(on_free)
 
     def room(self) -> int:
         """How many more jobs can be taken now."""
-        return BATCH_SIZE if len(self._running) < self._count else 0
+        return BATCH_SIZE if len(self._threads) < self._count else 0
+
+    def is_idle(self) -> bool:
+        """Whether no job runs."""
+        return not self._threads
 
     def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
         """Run claimed jobs one after the other in one thread."""
@@ -201,11 +209,11 @@ class InlineSlots(Slots):
         for lease in leases:
             stop = StopFlag()
             batch.append((self._heartbeats.hold(lease, claimed_at, partial(_ask, stop)), stop))
-        self._start_thread(partial(self._run, batch), "batch of jobs")
+        self._threads.start(partial(self._run, batch), "batch of jobs")
 
     def drain(self, grace_seconds: float) -> None:
         """Let inline jobs finish, release those that have not started, and tell jobs in processes to end."""
-        with self._opening:
+        with self._lock:
             processes = self._processes
         if processes is not None:
             processes.drain(grace_seconds)
@@ -255,7 +263,7 @@ class InlineSlots(Slots):
         return report.outcome()
 
     def _in_process(self) -> ProcessSlots:
-        with self._opening:
+        with self._lock:
             if self._processes is None:
                 self._processes = self._open_processes()
             return self._processes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,8 +29,12 @@ from jobtable.systems.sweeps.sweep import Sweep
 
 app = new_group()
 
-_complete = completed(lambda services: (each.job_id for each in services.get(Sweeps).list_sweeps().take(MOST)))
-SweepId = Annotated[str, typer.Argument(metavar="ID", help="Id of the sweep", autocompletion=_complete)]
+
+def _ids(services: Services) -> Iterator[str]:
+    return (sweep.job_id for sweep in services.get(Sweeps).list_sweeps().take(MOST))
+
+
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="Id of the sweep", autocompletion=completed(_ids))]
 
 Workers = Annotated[
     int, typer.Option("--workers", "-w", min=0, help="Number of workers to start here; wait until the sweep ends")

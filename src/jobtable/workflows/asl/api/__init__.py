@@ -1,1 +1,0 @@
-"""Step Functions' API: AWS's requests, answers and errors over the verbs of machines and executions."""

@@ -31,7 +31,7 @@ from jobtable.systems.journeys.entities import JobExecution, Journey
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.example.rule_book import example_rules
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
-from jobtable.systems.journeys.locations import ExecutionFolder, key_of
+from jobtable.systems.journeys.object_keys import ExecutionFolder, key_of
 from jobtable.systems.journeys.parts import JobExecutionStatus, JourneySource, JourneyStatus
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
 from jobtable.systems.journeys.running import aggregates

@@ -25,10 +25,10 @@ from jobtable.systems.albums.example import PATHS
 from jobtable.systems.albums.executions import QUEUE as ALBUMS
 from jobtable.systems.albums.executions import Executions
 from jobtable.systems.conversations.analysis.polis_export import read_files, write_export
+from jobtable.systems.conversations.conversation_runs import QUEUE as CONVERSATIONS
+from jobtable.systems.conversations.conversation_runs import ConversationRuns, RunSettings
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.run_comparison import compare_runs
-from jobtable.systems.conversations.runs import QUEUE as CONVERSATIONS
-from jobtable.systems.conversations.runs import ConversationRuns, RunSettings
 from jobtable.systems.conversations.service import tables
 
 _LEASE_SECONDS = 1.5

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.jobs.stored.locations import JobObjects
     from jobtable.jobs.verbs import JobVerbs
     from jobtable.objects.store import ObjectStore
+    from jobtable.workflows.durable.verbs import DurableVerbs
 
 T = TypeVar("T")
 
@@ -94,6 +95,15 @@ class Services:
 
         self._prepare(main)
         return Jobs(self.store, self.objects, clock=self.store.clock)
+
+    @cached_property
+    def durable(self) -> DurableVerbs:
+        """Durable functions, which run as jobs."""
+        from jobtable.workflows.durable.function_tasks import service_of
+        from jobtable.workflows.tables import workflows
+
+        self._prepare(workflows)
+        return service_of(self.engine)
 
     def get(self, kind: type[T]) -> T:
         """Return the service of this class, or raise DefinitionError if no system declares it."""

@@ -60,7 +60,6 @@ class EntityReference(TypedDict):
 
 
 def tables() -> list[Table]:
-    """Every table once."""
     return list(dict.fromkeys(table for group in systems().values() for table in group))
 
 
@@ -115,7 +114,6 @@ def _reference(table: Table, schema: EntitySchema) -> EntityReference:
 
 
 def render_page() -> str:
-    """The reference as a page of Markdown."""
     lines = [
         "# Entities",
         "",
@@ -157,7 +155,6 @@ def _words(field: FieldSchema) -> str:
 
 
 def _kind_words(kind: wire.WireType) -> str:
-    """A wire type, for people."""
     match kind:
         case wire.Choice():
             return "text: " + ", ".join(f"`{member.value}`" for member in kind.enum)

@@ -84,7 +84,6 @@ class Resolved:
 
 
 def variable(name: str) -> str:
-    """Return the environment variable of a setting."""
     return f"JOBTABLE_{name.upper()}"
 
 

@@ -166,7 +166,6 @@ class System:
             ) from error
 
     def load_all(self, paths: Sequence[str]) -> list[Any]:
-        """Load several paths."""
         return [self.load(path) for path in paths]
 
 
@@ -190,7 +189,6 @@ def registered() -> tuple[System, ...]:
 
 
 def system_named(name: str) -> System | None:
-    """Return an installed system, or None."""
     return next((system for system in registered() if system.name == name), None)
 
 

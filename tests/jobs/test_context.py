@@ -446,7 +446,7 @@ def test_a_stream_that_object_storage_does_not_take_is_not_put_again(monkeypatch
 
     monkeypatch.setattr(run.jobs.objects, "put", fail)
     with pytest.raises(ObjectStoreUnavailable):
-        run.jobs.recording.artifacts(run.lease).put(run.lease, "a stream", io.BytesIO(b"x"), run.clock)
+        run.jobs.recording.artifacts(run.lease).put("a stream", io.BytesIO(b"x"))
     assert len(tries) == 1
 
 

@@ -18,7 +18,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AlreadyExistsError, NotFoundError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Outcome
-from jobtable.jobs.read.group_progress import read_group_progress
+from jobtable.jobs.read.progress import read_group_progress
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob, RetryPolicy

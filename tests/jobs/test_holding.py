@@ -13,7 +13,7 @@ from tests.jobs.engines import engine
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, RequestRefused, Throttled
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
+from jobtable.jobs.lifecycle.instances import InstanceInfo, new_instance
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.entities import Instance, main
 from jobtable.jobs.stored.field_types import Health, InstanceStatus, Status
@@ -207,40 +207,40 @@ def test_what_is_asked_is_told_once(wish: Wish, how: str, jobs: Jobs, heartbeats
 
 def test_an_instance_lives_from_its_registration_to_its_end(jobs: Jobs) -> None:
     info = InstanceInfo("p4d.24xlarge", gpu_count=8, availability_zone="eu-central-1a", is_spot=True)
-    registration = Registration(jobs, info, queues=["a", "b"], slots=4, lease_seconds=30)
-    key = Instance.key(instance_id=registration.instance.instance_id)
-    registration.register()
-    registration.beat()
+    instance = new_instance(jobs.clock, info, queues=["a", "b"], slots=4, lease_seconds=30)
+    key = Instance.key(instance_id=instance.instance_id)
+    jobs.instances.register(instance)
+    jobs.instances.beat(instance)
     there = jobs.store.get(key)
     assert (there.status, there.health_status, there.heartbeat) == (InstanceStatus.RUNNING, Health.HEALTHY, 1)
     assert (there.instance_type, there.gpu_count, there.is_spot, there.queues) == ("p4d.24xlarge", 8, True, ["a", "b"])
     jobs.store.delete(key)
-    registration.beat()
+    jobs.instances.beat(instance)
     assert jobs.store.get(key).status is InstanceStatus.RUNNING
-    registration.stop()
+    jobs.instances.stop(instance)
     assert jobs.store.get(key).status is InstanceStatus.STOPPED
 
 
 def test_an_instance_that_has_ended_can_be_seen_for_90_days(jobs: Jobs, clock: FakeClock) -> None:
     info = InstanceInfo("m5.large")
-    stopped, dead, back = [Registration(jobs, info, queues=["a"], slots=1, lease_seconds=30) for _ in range(3)]
-    for registration in (stopped, dead, back):
-        registration.register()
-        registration.beat()
-    stopped.stop()
+    stopped, dead, back = [new_instance(jobs.clock, info, queues=["a"], slots=1, lease_seconds=30) for _ in range(3)]
+    for instance in (stopped, dead, back):
+        jobs.instances.register(instance)
+        jobs.instances.beat(instance)
+    jobs.instances.stop(stopped)
     observer = jobs.observer()
     observer.recover()
     clock.advance(31)
     observer.recover()
 
-    def seen(registration: Registration) -> tuple[InstanceStatus, int | None]:
-        there = jobs.store.get(Instance.key(instance_id=registration.instance.instance_id))
+    def seen(instance: Instance) -> tuple[InstanceStatus, int | None]:
+        there = jobs.store.get(Instance.key(instance_id=instance.instance_id))
         return there.status, None if there.time_to_live is None else there.time_to_live - int(clock.seconds())
 
     day = 24 * 3600
     assert seen(stopped) == (InstanceStatus.STOPPED, 90 * day - 31)
     assert seen(dead) == seen(back) == (InstanceStatus.TERMINATED, 90 * day)
-    back.beat()
+    jobs.instances.beat(back)
     assert seen(back) == (InstanceStatus.RUNNING, None)
 
 

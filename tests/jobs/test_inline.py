@@ -210,7 +210,10 @@ def test_a_job_of_a_batch_does_not_begin_that_was_asked_to_end_meanwhile(verb: s
         heartbeats = Heartbeats(jobs, LEASE_SECONDS, beat_instance=lambda: None, on_failure=lambda error: None)
         heartbeats_of[jobs] = heartbeats
         freed: SimpleQueue[BaseException | None] = SimpleQueue()
-        slots = InlineSlots(1, jobs, heartbeats, Conclusions(jobs, heartbeats), freed.put, _no_processes, lambda: False)
+        conclusions = Conclusions(jobs, heartbeats)
+        slots = InlineSlots(
+            1, jobs, heartbeats, conclusions, freed.put, open_processes=_no_processes, is_draining=lambda: False
+        )
         leases = jobs.claim("default", limit=2, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
         slots.start(leases, jobs.clock.monotonic())
         assert freed.get() is None

@@ -12,13 +12,13 @@ from tests.jobs.deaths import NOTHING, Verb, check_all_deaths, on_clock, one_by_
 from tests.jobs.engines import LEASE_SECONDS
 
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
+from jobtable.jobs.lifecycle.instances import InstanceInfo, new_instance
 from jobtable.jobs.lifecycle.leases import Lease, Outcome, has_lease
 from jobtable.jobs.report.checkpoints import SavedState
 from jobtable.jobs.report.log_text import PART_BYTES, UPLOAD_SECONDS
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.submit.resubmission import copy_of
+from jobtable.jobs.submit.submission import copy_of
 from jobtable.testing import FakeClock
 
 CHILDREN = [f"child {number}" for number in range(26)]
@@ -177,17 +177,17 @@ def recover(jobs: Jobs) -> None:
 
 def work(jobs: Jobs) -> None:
     """A worker's life with one job: registered, run, drained."""
-    worker = Registration(jobs, InstanceInfo("test"), queues=["default"], slots=1, lease_seconds=LEASE_SECONDS)
-    worker.register()
-    instance = worker.instance
+    info = InstanceInfo("test")
+    instance = new_instance(jobs.clock, info, queues=["default"], slots=1, lease_seconds=LEASE_SECONDS)
+    jobs.instances.register(instance)
     (lease,) = jobs.claim(
         "default", limit=1, instance_id=instance.instance_id, lease_seconds=LEASE_SECONDS, instance=instance
     ) or [lease_of(jobs, "a")]
-    worker.beat()
+    jobs.instances.beat(instance)
     jobs.heartbeat(lease)
     jobs.report(lease, progress=50)
     jobs.release(lease, "drained")
-    worker.stop()
+    jobs.instances.stop(instance)
 
 
 def keep(jobs: Jobs) -> None:
@@ -195,8 +195,8 @@ def keep(jobs: Jobs) -> None:
     lease = lease_of(jobs, "a")
     for step in range(3):
         best = SavedState(step=step, is_best=step == 0)
-        jobs.recording.checkpoints(lease).add(lease, b"state", best, jobs.clock.now(), keep_last=1)
-    jobs.recording.artifacts(lease).put(lease, "model", b"weights", jobs.clock)
+        jobs.recording.checkpoints(lease).add(b"state", best, keep_last=1)
+    jobs.recording.artifacts(lease).put("model", b"weights")
     with closing(jobs.recording.log_text(lease)) as text:
         text.append(b"x" * (PART_BYTES + 1))
         jobs.clock.sleep(UPLOAD_SECONDS)

@@ -11,7 +11,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import JobStateError
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DependsOn, NewJob, RetryPolicy
-from jobtable.jobs.submit.resubmission import copy_of
+from jobtable.jobs.submit.submission import copy_of
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 

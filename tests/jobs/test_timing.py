@@ -9,7 +9,7 @@ from tests.jobs.runs import claimed
 
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
-from jobtable.jobs.read.timing import Timing
+from jobtable.jobs.read.progress import Timing
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.testing import FakeClock
 

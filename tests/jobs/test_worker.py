@@ -26,7 +26,7 @@ from jobtable.errors import ObjectStoreUnavailable, StorageLocked, TaskError, Va
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle import runs
 from jobtable.jobs.lifecycle.claims import Claims
-from jobtable.jobs.lifecycle.instances import Registration
+from jobtable.jobs.lifecycle.instances import Instances
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.read.logs import JobLogs
 from jobtable.jobs.report import log_text
@@ -367,7 +367,7 @@ def test_who_waits_for_its_end_is_told_why_it_takes_long(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "jobtable.worker")
-    monkeypatch.setattr(Registration, "stop", lambda _: bench.wait_for(lambda: "another signal" in caplog.text))
+    monkeypatch.setattr(Instances, "stop", lambda *_: bench.wait_for(lambda: "another signal" in caplog.text))
     Worker(bench.opener, ["default"], until_empty=True).run()
 
 

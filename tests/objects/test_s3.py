@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import pytest
 
 from jobtable.errors import ObjectStoreError, ObjectStoreUnavailable, ValueRefusedError
-from jobtable.objects import s3
+from jobtable.objects import s3, store
 from jobtable.objects.s3 import ATTEMPTS, PART_SIZE, S3ObjectStore
 from jobtable.testing.servers import free_port
 
@@ -88,7 +88,7 @@ def test_a_small_file_that_grows_while_it_is_put_is_put_as_it_was(
 ) -> None:
     path = tmp_path / "growing"
     path.write_bytes(b"as it was")
-    measured = s3._measured
+    measured = store.measured
 
     def measure_and_grow(stream: BinaryIO) -> tuple[bytes, int]:
         found = measured(stream)
@@ -96,7 +96,7 @@ def test_a_small_file_that_grows_while_it_is_put_is_put_as_it_was(
             file.write(b" and more of it" * 100_000)
         return found
 
-    monkeypatch.setattr(s3, "_measured", measure_and_grow)
+    monkeypatch.setattr(s3, "measured", measure_and_grow)
     info = objects.put("a", path)
     monkeypatch.undo()
     assert objects.get("a") == b"as it was"

@@ -12,10 +12,10 @@ from jobtable.access.tokens import Tokens
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.instances import Instances
 from jobtable.jobs.lifecycle.many import ManyJobs
-from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.checkpoints import Checkpoints
 from jobtable.jobs.report.log_text import RunText
 from jobtable.jobs.report.recording import Recording
+from jobtable.jobs.report.run_files import Artifacts
 from jobtable.jobs.verbs import InstanceVerbs, JobVerbs, ManyVerbs, WorkVerbs
 from jobtable.remote.jobs import ServerJobs, ServerManyJobs
 from jobtable.remote.recording import ServerArtifacts, ServerCheckpoints, ServerRecording, ServerText

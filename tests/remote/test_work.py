@@ -37,9 +37,9 @@ from jobtable.errors import (
 from jobtable.jobs.lifecycle.instances import InstanceInfo
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.read.logs import JobLogs
-from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_text import UPLOAD_SECONDS
+from jobtable.jobs.report.run_files import Artifacts
 from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobCheckpoint, JobLog, JobMetric, main
 from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
@@ -137,7 +137,7 @@ class TestRun:
         context.artifact("out/a b%.txt", b"first")
         artifact = context.artifact("out/a b%.txt", b"second")
         assert (artifact.name, artifact.size_bytes, artifact.content_type) == ("out/a b%.txt", 6, "text/plain")
-        kept = Artifacts(served.services.store, served.services.objects, lease.job.job_id)
+        kept = Artifacts(served.services.store, served.services.objects, served.services.store.clock, lease)
         assert served.services.objects.get(kept.get("out/a b%.txt").s3_key) == b"second"
         assert len(objects_of(served, lease.job.job_id)) == 1
         context.artifact("empty", b"")

@@ -22,8 +22,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.values import measure_item
 from jobtable.errors import JobtableError, RequestRefused, ValueRefusedError
 from jobtable.model import Entity, Selection, Update
-from jobtable.model.numbers import decimal_text, float_text, int_text
-from jobtable.model.plain_values import wire_form
+from jobtable.model.plain_values import decimal_text, float_text, int_text, wire_form
 from jobtable.reference import tables
 from jobtable.store import Store, requests
 from jobtable.store.backend import EncodedItem, Request, Response

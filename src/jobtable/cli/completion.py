@@ -50,8 +50,4 @@ def _settings(ctx: typer.Context) -> Settings:
     return chosen_settings(None)
 
 
-def _job_ids(services: Services) -> Iterator[str]:
-    return (job.job_id for job in newest_first(services.store, JobFilter(), chunk=MOST))
-
-
-complete_job = completed(_job_ids)
+complete_job = completed(lambda services: (job.job_id for job in newest_first(services.store, JobFilter(), chunk=MOST)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jobtable.cli.framework import group_of_one
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_either, print_table
@@ -25,9 +23,6 @@ def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = F
     sources = dict(found.sources)
     if found.settings.objects is None and found.settings.store.startswith(("file:", "memory:")):
         values["objects"], sources["objects"] = default_objects_url(found.settings.store), "beside the store"
-    rows = [{"setting": name, "value": _shown(value), "from": sources[name]} for name, value in values.items()]
+    shown = {name: without_secret(value) if isinstance(value, str) else value for name, value in values.items()}
+    rows = [{"setting": name, "value": value, "from": sources[name]} for name, value in shown.items()]
     print_either(rows, lambda: print_table(rows), as_json=as_json)
-
-
-def _shown(value: Any) -> Any:
-    return without_secret(value) if isinstance(value, str) else value

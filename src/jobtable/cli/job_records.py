@@ -25,8 +25,7 @@ from jobtable.cli.output import (
     visible,
 )
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.read.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
-from jobtable.jobs.read.timing import Timing
+from jobtable.jobs.read.progress import GroupProgress, Timing, find_group_progress, percent_of, read_group_progress
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import (
     Job,
@@ -58,7 +57,7 @@ def show(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
     edges = jobs.queries.list_dependencies(job_id)
     dependencies = list(edges if as_json else edges.take(_SHOWN_EDGES + 1))
     resources = list(jobs.queries.list_resources(job_id))
-    artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
+    artifacts = list(jobs.queries.list_artifacts(job_id))
     waiting = jobs.why_waiting(job)
     group = find_group_progress(jobs.store, job)
     timing = jobs.timing_of(job, percent=None if group is None else group.percent)
@@ -193,7 +192,7 @@ def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:
 def artifacts(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
     """List the artifacts of a job."""
     services.jobs.queries.get_job(job_id)
-    found = services.store.query(JobArtifact.key(job_id=job_id))
+    found = services.jobs.queries.list_artifacts(job_id)
     print_list(found, _artifact_row, as_json=as_json, empty="The job has no artifacts.", limit=limit)
 
 

@@ -19,7 +19,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DependsOn, NewJob, refusing
 from jobtable.jobs.submit.definition_files import read_definition
-from jobtable.jobs.submit.resubmission import copy_of
+from jobtable.jobs.submit.submission import copy_of
 from jobtable.jobs.tasks import is_path
 
 app = new_group()
@@ -38,10 +38,7 @@ def submit(
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="Parameter: a number, true, false or null, or else text; repeatable",
-        ),
+        typer.Option(metavar="NAME=VALUE", help="Parameter: a number, true, false or null, or else text; repeatable"),
     ] = None,
     param_json: Annotated[
         list[str] | None, typer.Option(metavar="NAME=JSON", help="Parameter as JSON; repeatable")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say, visible
-from jobtable.jobs.read.group_progress import find_group_progress, percent_of
+from jobtable.jobs.read.progress import find_group_progress, percent_of
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import CLAIMABLE, InstanceStatus, Status
 from jobtable.jobs.verbs import JobVerbs
@@ -50,12 +50,7 @@ def seconds_of(job: Job) -> float | None:
 
 
 def _row(job: Job) -> dict[str, object]:
-    return {
-        "job": job.job_id,
-        "status": job.status,
-        "seconds": seconds_of(job),
-        "result": job.result,
-    }
+    return {"job": job.job_id, "status": job.status, "seconds": seconds_of(job), "result": job.result}
 
 
 def _say_what_went_wrong(jobs: Iterable[Job]) -> None:

@@ -27,8 +27,8 @@ from jobtable.cli.output import (
     say,
 )
 from jobtable.jobs.lifecycle.many import act_on_each
-from jobtable.jobs.read.group_progress import GroupProgress, percent_of, read_group_progress
 from jobtable.jobs.read.listing import JobFilter, in_chunks, newest_first
+from jobtable.jobs.read.progress import GroupProgress, percent_of, read_group_progress
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.verbs import ActedOn, JobVerbs

@@ -322,7 +322,8 @@ def _cell(value: Any) -> Text:
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, float):
-        return Text(_number(value))
+        # Six digits, and all digits before the point up to 15.
+        return Text(f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}")
     if isinstance(value, (set, frozenset)):
         return Text(visible(", ".join(sorted(map(str, value)))))
     if isinstance(value, (list, tuple)):
@@ -331,11 +332,6 @@ def _cell(value: Any) -> Text:
         return Text(_json_text(value))
     text = visible(str(value))
     return Text(text, colour_of(text) or "")
-
-
-def _number(value: float) -> str:
-    """Format with six digits, and with all digits before the point up to 15."""
-    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
 
 
 def _console() -> Console:

@@ -26,11 +26,7 @@ app = new_group()
 
 Modules = Annotated[
     list[str] | None,
-    typer.Option(
-        "--module",
-        metavar="MODULE",
-        help="Module that declares tables or entities of your own; repeatable",
-    ),
+    typer.Option("--module", metavar="MODULE", help="Module that declares tables or entities of your own; repeatable"),
 ]
 Systems = Annotated[list[str] | None, typer.Option("--system", help="Only the tables of this system; repeatable")]
 WithoutIndex = Annotated[
@@ -202,8 +198,7 @@ def diff(
 )
 def template(
     prefix: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Prefix of the tables' names, as in ?prefix=NAME of a store's URL"),
+        str, typer.Option(metavar="NAME", help="Prefix of the tables' names, as in ?prefix=NAME of a store's URL")
     ] = "",
     system: Systems = None,
     module: Modules = None,

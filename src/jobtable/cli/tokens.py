@@ -19,8 +19,7 @@ app = new_group()
 @app.command(example="jobtable tokens create --role read --expires 30d --name dashboards")
 def create(
     role: Annotated[
-        Role,
-        typer.Option(help="read: get and query. full: also write. worker: only claim jobs and report on them"),
+        Role, typer.Option(help="read: get and query. full: also write. worker: only claim jobs and report on them")
     ],
     name: Annotated[str, typer.Option(help="Purpose of the token")] = "",
     expires: Annotated[

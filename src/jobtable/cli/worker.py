@@ -45,8 +45,7 @@ def worker(
         bool, typer.Option("--until-stdin-closes", help="Stop when the program that writes to stdin exits")
     ] = False,
     inline: Annotated[
-        bool,
-        typer.Option("--inline", help="Run inline tasks in the worker's own process: fast, but not isolated"),
+        bool, typer.Option("--inline", help="Run inline tasks in the worker's own process: fast, but not isolated")
     ] = False,
     preload: Annotated[
         list[str] | None,

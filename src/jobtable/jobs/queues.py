@@ -21,15 +21,9 @@ class Queues(EngineCore):
     def create_queue(
         self, name: str, *, max_concurrent_jobs: int = DEFAULT_CONCURRENCY, priority: int = 500, description: str = ""
     ) -> Queue:
+        settings = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
         try:
-            return add_queue(
-                self.store,
-                self.clock,
-                name,
-                max_concurrent_jobs=max_concurrent_jobs,
-                priority=priority,
-                description=description,
-            )
+            return add_queue(self.store, self.clock, name, **settings)
         except AlreadyExistsError as error:
             hint = "change_queue(...), or `jobtable queues change`, changes its settings"
             raise AlreadyExistsError(f"queue {name} already exists", hint=hint) from error

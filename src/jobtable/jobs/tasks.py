@@ -52,10 +52,10 @@ def _context_in(parameters: list[inspect.Parameter]) -> str | None:
     return CONTEXT_NAME if parameters and parameters[0].name == CONTEXT_NAME else None
 
 
-class StopTask(BaseException):
-    """Raise it to end a task early, in order: its job is STOPPED, with this message and result.
+class FailTask(BaseException):
+    """Raise it when a task has failed for good: its job is FAILED with this message and result, without a retry.
 
-    Not an Exception, so handlers in the task do not catch it.
+    Like StopTask and SuspendTask it is not an Exception, so handlers in the task do not catch it.
     """
 
     def __init__(self, message: str, result: Any = None) -> None:
@@ -64,11 +64,8 @@ class StopTask(BaseException):
         self.result = result
 
 
-class FailTask(BaseException):
-    """Raise it when a task has failed for good: its job is FAILED with this message and result, without a retry.
-
-    Not an Exception, so handlers in the task do not catch it.
-    """
+class StopTask(BaseException):
+    """Raise it to end a task early, in order: its job is STOPPED, with this message and result."""
 
     def __init__(self, message: str, result: Any = None) -> None:
         super().__init__(message)
@@ -79,8 +76,7 @@ class FailTask(BaseException):
 class SuspendTask(BaseException):
     """Raise it to let a task wait without a worker: its job is PENDING, and starts again when it is due or woken.
 
-    It starts from the beginning, with the same attempt. Without `until`, only `wake` starts it. Not an Exception, so
-    handlers in the task do not catch it.
+    It starts from the beginning, with the same attempt. Without `until`, only `wake` starts it.
     """
 
     def __init__(self, until: datetime | None = None, message: str | None = None) -> None:

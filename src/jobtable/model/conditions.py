@@ -146,16 +146,6 @@ class _Not(Condition):
 
 
 @dataclass(slots=True, eq=False)
-class Comparison(Condition):
-    left: Operand
-    operator: str
-    right: Operand
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f"{self.left.write(placeholders)} {self.operator} {self.right.write(placeholders)}"
-
-
-@dataclass(slots=True, eq=False)
 class OrDefault(Condition):
     """Holds also for an item that lacks the attribute, because its default would make the condition hold."""
 
@@ -170,33 +160,14 @@ class OrDefault(Condition):
 
 
 @dataclass(slots=True, eq=False)
-class Function(Condition):
-    name: str
+class Predicate(Condition):
+    """What DynamoDB can say of some operands, as a format of their texts."""
+
+    text: str
     operands: tuple[Operand, ...]
 
     def write(self, placeholders: Placeholders) -> str:
-        return f"{self.name}({', '.join(operand.write(placeholders) for operand in self.operands)})"
-
-
-@dataclass(slots=True, eq=False)
-class Between(Condition):
-    operand: Operand
-    low: Operand
-    high: Operand
-
-    def write(self, placeholders: Placeholders) -> str:
-        operand, low, high = (each.write(placeholders) for each in (self.operand, self.low, self.high))
-        return f"{operand} BETWEEN {low} AND {high}"
-
-
-@dataclass(slots=True, eq=False)
-class IsIn(Condition):
-    operand: Operand
-    values: tuple[Operand, ...]
-
-    def write(self, placeholders: Placeholders) -> str:
-        values = ", ".join(value.write(placeholders) for value in self.values)
-        return f"{self.operand.write(placeholders)} IN ({values})"
+        return self.text % tuple([operand.write(placeholders) for operand in self.operands])
 
 
 class Operand:
@@ -245,7 +216,7 @@ class Size(Operand):
         return f"size({self.path.write(placeholders)})"
 
     def _compare(self, operator: str, number: int) -> Condition:
-        condition = Comparison(self, operator, Value(wire_form(number)))
+        condition = Predicate(f"%s {operator} %s", (self, Value(wire_form(number))))
         if self.default is None:
             return condition
         return for_default(self.path, condition, operator, HOLDS[operator](self.default, number))
@@ -297,6 +268,7 @@ class AttributeIs(Condition):
         return f"{placeholders.path(self.steps)} = {placeholders.value(self.wire_form)}"
 
 
+EXISTS, IS_MISSING = "attribute_exists(%s)", "attribute_not_exists(%s)"
 HOLDS: dict[str, Callable[..., bool]] = {
     "=": operator.eq,
     "<>": operator.ne,
@@ -315,7 +287,7 @@ def for_default(path: Path, condition: Condition, test: str, holds: bool) -> Con
     if holds:
         # Without the attribute, DynamoDB takes every test for wrong but the one with <>.
         return condition if test == "<>" else OrDefault(path, condition)
-    return Function("attribute_exists", (path,)) & condition if test == "<>" else condition
+    return Predicate(EXISTS, (path,)) & condition if test == "<>" else condition
 
 
 def all_of(*conditions: Condition | None) -> Condition | None:

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import plain_values, wire
 from jobtable.model.conditions import (
+    EXISTS,
     HOLDS,
+    IS_MISSING,
     AttributeIs,
-    Between,
-    Comparison,
     Condition,
-    Function,
-    IsIn,
     Operand,
     OrDefault,
     Path,
     Placeholders,
+    Predicate,
     Size,
     Value,
     WireForm,
@@ -98,17 +97,14 @@ class Attribute(Generic[T]):
 
     @property
     def path(self) -> Path:
-        """The steps from the item to the value."""
         if self.field.is_key_only:
             raise _only_in_key(self)
         return self._path
 
     def accept(self, value: Any) -> Any:
-        """A value as the attribute holds it."""
         return self._slot.accept(value) if self._slot else value
 
     def wire_form(self, value: Any) -> WireForm:
-        """A value in wire form."""
         return {"NULL": True} if value is None else self.encode(self.accept(value))
 
     def encode(self, value: Any) -> WireForm:
@@ -155,7 +151,7 @@ class Attribute(Generic[T]):
         return value.path if isinstance(value, Attribute) else Value(self.wire_form(value))
 
     def _compare(self, operator: str, value: Any) -> Condition:
-        condition = Comparison(self.path, operator, self._operand(value))
+        condition = Predicate(f"%s {operator} %s", (self.path, self._operand(value)))
         return condition if self._default is None else self._for_default(condition, operator, value)
 
     def _for_default(self, condition: Condition, operator: str, *values: Any) -> Condition:
@@ -181,7 +177,7 @@ class Attribute(Generic[T]):
 
     def _is_none(self) -> Condition:
         """That it is None: we write it in one way, but other programs may write it in the other."""
-        is_null = Comparison(self.path, "=", Value({"NULL": True}))
+        is_null = Predicate("%s = %s", (self.path, Value({"NULL": True})))
         return is_null if self._default is not None else self.missing() | is_null
 
     def __lt__(self, value: T | Attribute[T]) -> Condition:
@@ -203,7 +199,7 @@ class Attribute(Generic[T]):
         ends = self._operand(low), self._operand(high)
         if isinstance(ends[0], Value) and isinstance(ends[1], Value):
             refuse_swapped_ends(repr(self), (low, high), (ends[0].wire_form, ends[1].wire_form))
-        condition = Between(self.path, *ends)
+        condition = Predicate("%s BETWEEN %s AND %s", (self.path, *ends))
         return condition if self._default is None else self._for_default(condition, "BETWEEN", low, high)
 
     def is_in(self, *values: T) -> Condition:
@@ -213,27 +209,28 @@ class Attribute(Generic[T]):
         some = [value for value in values if value is not None and not self._is_empty_set(value)]
         if len(some) < len(values):
             return self._is_none() | self.is_in(*some) if some else self._is_none()
-        condition = IsIn(self.path, tuple(self._operand(value) for value in values))
+        marks = ", ".join(["%s"] * len(values))
+        condition = Predicate(f"%s IN ({marks})", (self.path, *map(self._operand, values)))
         return condition if self._default is None else self._for_default(condition, "IN", *values)
 
     def exists(self) -> Condition:
         """Require that the item has the attribute."""
-        return Function("attribute_exists", (self.path,))
+        return Predicate(EXISTS, (self.path,))
 
     def missing(self) -> Condition:
         """Require that the item lacks the attribute."""
-        return Function("attribute_not_exists", (self.path,))
+        return Predicate(IS_MISSING, (self.path,))
 
     def begins_with(self, prefix: str) -> Condition:
         """Require a text with this prefix."""
-        condition = Function("begins_with", (self.path, Value(self._text_form(prefix))))
+        condition = Predicate("begins_with(%s, %s)", (self.path, Value(self._text_form(prefix))))
         default = self._default_form
         return for_default(self.path, condition, "begins_with", "S" in default and default["S"].startswith(prefix))
 
     def contains(self, element: Any) -> Condition:
         """Require a text with this part, or a list or set with this element."""
         form, default = self.element_form(element), self._default_form
-        condition = Function("contains", (self.path, Value(form)))
+        condition = Predicate("contains(%s, %s)", (self.path, Value(form)))
         is_part = "S" in form and "S" in default and form["S"] in default["S"]
         return for_default(self.path, condition, "contains", is_part or form in default.get("L", ()))
 
@@ -426,7 +423,6 @@ class Update:
 
 
 def write_updates(clauses: Iterable[tuple[Clause, str]]) -> str:
-    """The whole update expression."""
     texts: dict[Clause, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
     for clause, text in clauses:
         texts[clause].append(text)
@@ -458,7 +454,7 @@ def is_as_read(entity: Entity, field: FieldSchema) -> Condition:
 
 
 def _is_missing(field: FieldSchema) -> Condition:
-    return Function("attribute_not_exists", (Path(field),))
+    return Predicate(IS_MISSING, (Path(field),))
 
 
 def attribute_of(given: Any) -> Attribute[Any]:

@@ -44,7 +44,6 @@ class KeyCodec:
         return {part.attribute: self.render_part(part, values) for part in parts}
 
     def render_part(self, part: KeyPart, values: Mapping[str, Any]) -> dict[str, Any]:
-        """One key attribute, in wire form."""
         try:
             if part.template is not None:
                 text = part.template.render(values)
@@ -130,7 +129,6 @@ class KeyCodec:
         return sources
 
     def _encode_natural(self, field: FieldSchema, value: Any) -> dict[str, Any]:
-        """A key attribute that is a field itself."""
         wire = field.kind.to_wire(value)
         if wire.get("S") == "" or wire.get("B") == "":
             raise ValueRefusedError("a key attribute cannot be empty")
@@ -240,7 +238,6 @@ def _segments(template: Template) -> list[Any] | None:
 
 
 def _check_size(text: str, attribute: str, most_bytes: int) -> None:
-    """Refuse a key that DynamoDB would refuse."""
     if len(text) <= most_bytes // 4:
         return
     size = len(text.encode())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from jobtable.model import wire
-from jobtable.model.access import holder_of
+from jobtable.model.access import Access, holder_of
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.source import Source
 
@@ -25,7 +25,7 @@ if not issubclass(msgspec.DecodeError, ValueError):
     raise ImportError(older)  # noqa: TRY004 - who wants records takes it as if there were none
 
 
-class RecordAccess:
+class RecordAccess(Access):
     """Items as records. A record is made of what the generated code has asked for, so it is asked for last."""
 
     def __init__(self) -> None:

@@ -1,4 +1,8 @@
-"""Values of no declared type: plain Python values in wire form, and back."""
+"""Values of no declared type: plain Python values in wire form, and back.
+
+Numbers are text of at most 38 significant digits, within DynamoDB's range, in the form that DynamoDB gives back: plain
+digits without an exponent and without zeros that mean nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,50 @@ from typing import Any, Literal
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.fields import format_timestamp
-from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
 
+MOST_DIGITS = 38
+_LARGEST_EXPONENT = 125
+_SMALLEST_EXPONENT = -130
+_PLAIN_INT = 10**MOST_DIGITS
 _DEEPEST_NESTING = 32
 _LONGEST_MAP_KEY = 65_535
 ORDERS: dict[str, Callable[[str], Any]] = {"S": str, "N": Decimal, "B": a2b_base64}
 """The sort key of a set's members, for each kind: the order in which DynamoDB gives them back."""
+
+
+def int_text(value: int) -> str:
+    return str(value) if -_PLAIN_INT < value < _PLAIN_INT else decimal_text(Decimal(value))
+
+
+def float_text(value: float) -> str:
+    """The wire text of a float: the shortest text that gives the same float back."""
+    text = repr(value if type(value) is float else _as_float(value))
+    if text[-2:] == ".0":
+        return text[:-2] if text != "-0.0" else "0"
+    # Without an exponent, and not inf or nan, it is within the range.
+    return decimal_text(Decimal(text)) if "e" in text or "n" in text else text
+
+
+def _as_float(value: Any) -> float:
+    """A number of another type as a float: numpy's show themselves otherwise."""
+    if not isinstance(value, float | int):
+        raise ValueRefusedError(f"{value!r:.100} is not a number")
+    return float(value)
+
+
+def decimal_text(value: Decimal) -> str:
+    if not value.is_finite():
+        raise ValueRefusedError(f"{value} cannot be stored: DynamoDB has no NaN and no infinity")
+    _, digits, _ = value.as_tuple()
+    significant = len("".join(map(str, digits)).strip("0"))
+    if significant > MOST_DIGITS:
+        raise ValueRefusedError(f"{value} has {significant} significant digits; DynamoDB keeps {MOST_DIGITS}")
+    if value and not _SMALLEST_EXPONENT <= value.adjusted() <= _LARGEST_EXPONENT:
+        raise ValueRefusedError(f"{value} is outside DynamoDB's range of 1E-130 to 9.99E+125")
+    if not value:
+        return "0"
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def bytes_text(value: bytes) -> str:

@@ -17,32 +17,26 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model.fields import PackedFloats, utc_text
-from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
-from jobtable.model.plain_values import ORDERS, bytes_text, map_key, plain, wire_form
+from jobtable.model.plain_values import (
+    MOST_DIGITS,
+    ORDERS,
+    bytes_text,
+    decimal_text,
+    float_text,
+    int_text,
+    map_key,
+    plain,
+    wire_form,
+)
 from jobtable.model.source import Names, Source
 
 if TYPE_CHECKING:
+    from jobtable.model.access import Access
     from jobtable.model.entity import Part
-
-
-class Form(Protocol):
-    """How generated code reads a wire form: a dict as in JSON, or a record with a slot for each tag."""
-
-    def under(self, wire: str, tag: str) -> str:
-        """The source of what stands under a tag."""
-        ...
-
-    def has(self, wire: str, tag: str) -> str:
-        """The source of the test whether something stands under a tag that may be missing."""
-        ...
-
-    def part_decoder(self, part: type[Part]) -> Callable[[Any], Any]:
-        """The function that makes a part of what stands under M."""
-        ...
 
 
 class WireType(ABC):
@@ -57,12 +51,12 @@ class WireType(ABC):
         """The source of an expression that turns the Python value `value` into its wire form."""
 
     @abstractmethod
-    def decode(self, wire: str, names: Names, form: Form) -> str:
+    def decode(self, wire: str, names: Names, access: Access) -> str:
         """The source of an expression that turns the wire form `wire` into the Python value."""
 
-    def is_null(self, wire: str, form: Form) -> str:
+    def is_null(self, wire: str, access: Access) -> str:
         """The source of the test whether a wire form that may be NULL is."""
-        return form.has(wire, "NULL")
+        return access.has(wire, "NULL")
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         """The Python value for any wire form, for pydantic to judge."""
@@ -97,8 +91,8 @@ class Scalar(WireType):
     def encode(self, value: str, names: Names) -> str:
         return f'{{"{self.tag}": {self.write(value, names)}}}'
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
-        return self.read(form.under(wire, self.tag), names)
+    def decode(self, wire: str, names: Names, access: Access) -> str:
+        return self.read(access.under(wire, self.tag), names)
 
 
 class Text(Scalar):
@@ -211,9 +205,9 @@ class Many(WireType):
         each = f"x{len(value)}"
         return f'{{"L": [{self.inner.encode(each, names)} for {each} in {value}]}}'
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
+    def decode(self, wire: str, names: Names, access: Access) -> str:
         each = f"x{len(wire)}"
-        return f"[{self.inner.decode(each, names, form)} for {each} in {form.under(wire, 'L')}]"
+        return f"[{self.inner.decode(each, names, access)} for {each} in {access.under(wire, 'L')}]"
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return [self.inner.loosen(each) for each in wire["L"]] if "L" in wire else plain(wire)
@@ -236,9 +230,10 @@ class Mapped(WireType):
         pair = f"{checked}: {self.inner.encode(each, names)}"
         return f'{{"M": {{{pair} for {key}, {each} in {value}.items()}}}}'
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
+    def decode(self, wire: str, names: Names, access: Access) -> str:
         key, each = f"k{len(wire)}", f"x{len(wire)}"
-        return f"{{{key}: {self.inner.decode(each, names, form)} for {key}, {each} in {form.under(wire, 'M')}.items()}}"
+        pairs = f"{access.under(wire, 'M')}.items()"
+        return f"{{{key}: {self.inner.decode(each, names, access)} for {key}, {each} in {pairs}}}"
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return {k: self.inner.loosen(each) for k, each in wire["M"].items()} if "M" in wire else plain(wire)
@@ -266,8 +261,8 @@ class Distinct(WireType):
         order = names.of(ORDERS[tag], "order")
         return f'{{"{tag}S": sorted([{self.inner.write("x", names)} for x in {value}], key={order})}}'
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
-        elements = f"[{self.inner.read('x', names)} for x in {form.under(wire, f'{self.inner.tag}S')}]"
+    def decode(self, wire: str, names: Names, access: Access) -> str:
+        elements = f"[{self.inner.read('x', names)} for x in {access.under(wire, f'{self.inner.tag}S')}]"
         return f"{'frozenset' if self.frozen else 'set'}({elements})"
 
     def copy(self, value: str, names: Names) -> str | None:
@@ -289,8 +284,8 @@ class Nullable(WireType):
     def encode(self, value: str, names: Names) -> str:
         return f'({{"NULL": True}} if {value} is None else {self.inner.encode(value, names)})'
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
-        return f"(None if {self.inner.is_null(wire, form)} else {self.inner.decode(wire, names, form)})"
+    def decode(self, wire: str, names: Names, access: Access) -> str:
+        return f"(None if {self.inner.is_null(wire, access)} else {self.inner.decode(wire, names, access)})"
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return None if "NULL" in wire else self.inner.loosen(wire)
@@ -309,8 +304,8 @@ class Nested(WireType):
     def encode(self, value: str, names: Names) -> str:
         return f'{{"M": {names.of(self.part.__codec__.encode, "encode_part")}({value})}}'
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
-        return f"{names.of(form.part_decoder(self.part), 'decode_part')}({form.under(wire, 'M')})"
+    def decode(self, wire: str, names: Names, access: Access) -> str:
+        return f"{names.of(access.part_decoder(self.part), 'decode_part')}({access.under(wire, 'M')})"
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return self.part.__codec__.loosen(wire["M"]) if "M" in wire else plain(wire)
@@ -328,10 +323,10 @@ class Numbers(WireType):
         is_packed = f"type({value}) is {names.of(PackedFloats, 'PackedFloats')}"
         return f'({packed} if {is_packed} else {{"L": [{{"N": {text}(x)}} for x in {value}]}})'
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
-        unpacked = f"{names.of(unpack_vector, 'unpack_vector')}({form.under(wire, 'B')})"
-        listed = f"[float({form.under('x', 'N')}) for x in {form.under(wire, 'L')}]"
-        return f"({unpacked} if {form.has(wire, 'B')} else {listed})"
+    def decode(self, wire: str, names: Names, access: Access) -> str:
+        unpacked = f"{names.of(unpack_vector, 'unpack_vector')}({access.under(wire, 'B')})"
+        listed = f"[float({access.under('x', 'N')}) for x in {access.under(wire, 'L')}]"
+        return f"({unpacked} if {access.has(wire, 'B')} else {listed})"
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return unpack_vector(wire["B"]) if "B" in wire else plain(wire)
@@ -353,10 +348,10 @@ class Anything(WireType):
     def encode(self, value: str, names: Names) -> str:
         return f"{names.of(wire_form, 'wire_form')}({value})"
 
-    def decode(self, wire: str, names: Names, form: Form) -> str:
+    def decode(self, wire: str, names: Names, access: Access) -> str:
         return f"{names.of(plain, 'plain')}({wire})"
 
-    def is_null(self, wire: str, form: Form) -> str:
+    def is_null(self, wire: str, access: Access) -> str:
         return f"'NULL' in {wire}"  # It has no form that is known before, and stays a dict.
 
     def copy(self, value: str, names: Names) -> str | None:
@@ -386,6 +381,5 @@ def pack_vector(numbers: list[float]) -> str:
 
 
 def unpack_vector(packed: str) -> list[float]:
-    """Floats that were packed."""
     numbers = base64.b64decode(packed)
     return PackedFloats(struct.unpack(f"<{len(numbers) // 4}f", numbers))

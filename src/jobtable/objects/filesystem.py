@@ -27,7 +27,7 @@ from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ObjectStoreUnavailable
 from jobtable.files import sync_folders_above
 from jobtable.objects.keys import content_type, key_parts, object_key
-from jobtable.objects.store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks
+from jobtable.objects.store import ListedObject, ObjectInfo, Source, check_range, chunks, measured
 
 _INCOMING = ".incoming"
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -92,13 +92,9 @@ class FilesystemObjectStore:
             return _opened(names[-1], folder)
 
     def head(self, key: str) -> ObjectInfo:
-        digest = hashlib.sha256()
-        size = 0
         with self.open(key) as stream, self._io_errors(f"read {key}"):
-            while chunk := stream.read(CHUNK_SIZE):
-                digest.update(chunk)
-                size += len(chunk)
-        return ObjectInfo(key, size, digest.hexdigest(), content_type(key))
+            digest, size = measured(stream)
+        return ObjectInfo(key, size, digest.hex(), content_type(key))
 
     def describe(self, key: str) -> ListedObject:
         with self.open(key) as stream, self._io_errors(f"read {key}"):

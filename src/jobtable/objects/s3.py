@@ -20,7 +20,7 @@ from jobtable.errors import (
     ValueRefusedError,
 )
 from jobtable.objects.keys import content_type, folder_of, is_key, key_parts
-from jobtable.objects.store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks
+from jobtable.objects.store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks, measured
 
 try:
     from boto3.session import Session
@@ -106,7 +106,8 @@ class S3ObjectStore:
     def put(self, key: str, source: Source) -> ObjectInfo:
         name = self._name(key)
         with _seekable(source) as stream:
-            digest, size = _measured(stream)
+            digest, size = measured(stream)
+            stream.seek(0)
             options: dict[str, Any] = {
                 "Bucket": self._bucket,
                 "Key": name,
@@ -145,7 +146,7 @@ class S3ObjectStore:
         if kept is not None:
             return ObjectInfo(key, found["ContentLength"], kept, content_type(key))
         with self.open(key) as stream:  # put by another program
-            digest, size = _measured(stream)
+            digest, size = measured(stream)
         return ObjectInfo(key, size, digest.hex(), content_type(key))
 
     def describe(self, key: str) -> ListedObject:
@@ -311,15 +312,3 @@ def _seekable(source: Source) -> Iterator[BinaryIO]:
                 copy.write(chunk)
             copy.seek(0)
             yield copy
-
-
-def _measured(stream: BinaryIO) -> tuple[bytes, int]:
-    """The SHA-256 and the size of what is left of a stream, which stands at its beginning again if it can."""
-    digest = hashlib.sha256()
-    size = 0
-    for chunk in chunks(stream):
-        digest.update(chunk)
-        size += len(chunk)
-    if stream.seekable():
-        stream.seek(0)
-    return digest.digest(), size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -130,6 +131,16 @@ def chunks(source: Source) -> Iterator[bytes]:
     else:
         while chunk := source.read(CHUNK_SIZE):
             yield chunk
+
+
+def measured(stream: Readable) -> tuple[bytes, int]:
+    """Return the SHA-256 and the size of what is left of a stream."""
+    digest = hashlib.sha256()
+    size = 0
+    for chunk in chunks(stream):
+        digest.update(chunk)
+        size += len(chunk)
+    return digest.digest(), size
 
 
 def check_range(start: int, length: int) -> None:

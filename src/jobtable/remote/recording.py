@@ -8,18 +8,16 @@ import re
 import tempfile
 import uuid
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from jobtable.clock import Clock
 from jobtable.errors import LeaseLostError, ObjectNotFoundError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.buffer import RecordBuffer, Timed
 from jobtable.jobs.report.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.report.log_text import RunText
 from jobtable.jobs.report.recording import Recording
+from jobtable.jobs.report.run_files import Artifacts, RunFiles
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
 from jobtable.objects import ObjectStore, Source, key_parts
 from jobtable.objects.store import CHUNK_SIZE, Readable
@@ -42,13 +40,13 @@ class ServerRecording(Recording):
         return RecordBuffer(self._store, job_id, most_seconds=most_seconds, writer=writer)
 
     def run_text(self, lease: Lease) -> RunText:
-        return ServerText(self._server, lease, self._store, self._objects, self._clock)
+        return ServerText(self._server, self._store, self._objects, lease)
 
     def checkpoints(self, lease: Lease) -> Checkpoints:
-        return ServerCheckpoints(self._server, lease, self._store)
+        return ServerCheckpoints(self._server, self._store, HeldObjects(self._server, lease), lease)
 
     def artifacts(self, lease: Lease) -> Artifacts:
-        return ServerArtifacts(self._server, lease, self._store, self._objects)
+        return ServerArtifacts(self._server, self._store, self._objects, lease)
 
 
 class ServerRecords:
@@ -85,12 +83,16 @@ class ServerRecords:
             self._left.pop(0)
 
 
-class ServerText(RunText):
-    """The full text of a run elsewhere, kept by a server."""
+class ServerFiles(RunFiles):
+    """Files of a run elsewhere, kept by a server."""
 
-    def __init__(self, server: Server, lease: Lease, store: Store, objects: ObjectStore, clock: Clock) -> None:
-        super().__init__(store, objects, clock, lease)
+    def __init__(self, server: Server, store: Store, objects: ObjectStore, lease: Lease) -> None:
+        super().__init__(store, objects, store.clock, lease)
         self._server = server
+
+
+class ServerText(ServerFiles, RunText):
+    """The full text of a run elsewhere."""
 
     def put_part(self, number: int, data: bytes, line_count: int) -> None:
         path = path_of("jobs", self._lease.job.job_id, "log-text", "parts", str(number))
@@ -108,13 +110,8 @@ class ServerText(RunText):
 
 
 @only_at_store("keep_last")
-class ServerCheckpoints(Checkpoints):
+class ServerCheckpoints(ServerFiles, Checkpoints):
     """The checkpoints of a job that a worker elsewhere holds."""
-
-    def __init__(self, server: Server, lease: Lease, store: Store) -> None:
-        super().__init__(store, HeldObjects(server, lease), lease.job.job_id)
-        self._server = server
-        self._lease = lease
 
     def find_latest(self) -> Checkpoint | None:
         return self._find(best=False)
@@ -123,50 +120,39 @@ class ServerCheckpoints(Checkpoints):
         return self._find(best=True)
 
     def add(
-        self,
-        lease: Lease,
-        source: Source,
-        state: SavedState,
-        moment: datetime,
-        *,
-        ending: str | None = None,
-        keep_last: int | None = None,
+        self, source: Source, state: SavedState, *, ending: str | None = None, keep_last: int | None = None
     ) -> JobCheckpoint:
         file = _file(source)
         found = _ENDING.fullmatch(ending or (file.suffix if isinstance(file, Path) else ""))
         query = {
-            **_sent_by(lease, file),
+            **_sent_by(self._lease, file),
             "step": state.step,
             "training_epoch": state.epoch,
             "metric": [f"{name}={value!r}" for name, value in state.metrics.items()],
             "is_best": state.is_best,
             "keep_last": keep_last,
-            "model_state": state.has_model,
-            "optimizer_state": state.has_optimizer,
+            "model_state": state.model_state,
+            "optimizer_state": state.optimizer_state,
             "ending": found[0] if found else None,
         }
-        path = path_of("jobs", lease.job.job_id, "checkpoints")
+        path = path_of("jobs", self._job_id, "checkpoints")
         return JobCheckpoint.model_validate(self._server.upload("POST", path, file, query=query))
 
     def _find(self, *, best: bool) -> Checkpoint | None:
-        path = path_of("jobs", self._lease.job.job_id, "checkpoint")
+        path = path_of("jobs", self._job_id, "checkpoint")
         found = self._server.read("GET", path, query={**lease_of(self._lease), "best": best})
         if found is None:
             return None
-        return Checkpoint(JobCheckpoint.model_validate(found), self._objects, self._store.clock)
+        return Checkpoint(JobCheckpoint.model_validate(found), self._objects, self._clock)
 
 
-class ServerArtifacts(Artifacts):
+class ServerArtifacts(ServerFiles, Artifacts):
     """The artifacts of a job that a worker elsewhere holds."""
 
-    def __init__(self, server: Server, lease: Lease, store: Store, objects: ObjectStore) -> None:
-        super().__init__(store, objects, lease.job.job_id)
-        self._server = server
-
-    def put(self, lease: Lease, name: str, source: Source, clock: Clock) -> JobArtifact:
+    def put(self, name: str, source: Source) -> JobArtifact:
         file = _file(source)
-        path = path_of("jobs", lease.job.job_id, "artifacts", *name.split("/"))
-        return JobArtifact.model_validate(self._server.upload("PUT", path, file, query=_sent_by(lease, file)))
+        path = path_of("jobs", self._job_id, "artifacts", *name.split("/"))
+        return JobArtifact.model_validate(self._server.upload("PUT", path, file, query=_sent_by(self._lease, file)))
 
 
 class HeldObjects(ServerObjects):

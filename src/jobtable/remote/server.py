@@ -10,7 +10,8 @@ import selectors
 import ssl
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
@@ -72,11 +73,8 @@ class Server:
             except (OSError, http.client.HTTPException):
                 kept.close()
         connection = self._connect()
-        try:
+        with self._reaching(connection):
             return self._read(connection, method, path, body)
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            raise self._unreachable(error) from error
 
     def write(
         self,
@@ -92,14 +90,9 @@ class Server:
 
         After BackendUnavailable nobody knows whether it took effect; with a key it does so once, however often sent.
         """
-        connection = self._connect(timeout_seconds)
-        try:
-            headers = {"Idempotency-Key": key} if key else {}
+        headers = {"Idempotency-Key": key} if key else {}
+        with closing(self._connect(timeout_seconds)) as connection, self._reaching(connection):
             return self._answer(self._send(connection, method, path + _query_of(query), body, headers))
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreachable(error) from error
-        finally:
-            connection.close()
 
     def create(self, path: str, body: Any) -> Any:
         """Return the answer to a request that creates something, which takes effect once."""
@@ -115,29 +108,23 @@ class Server:
         media_type: str = _BINARY,
     ) -> Any:
         """Return the answer to a request whose body is a file or bytes; a body that the server refuses is not sent."""
-        connection = self._connect(_UPLOAD_TIMEOUT_SECONDS)
-        with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as stream:
-            try:
-                return self._answer(self._send_stream(connection, method, path + _query_of(query), media_type, stream))
-            except (OSError, http.client.HTTPException) as error:
-                raise self._unreachable(error) from error
-            finally:
-                connection.close()
+        path += _query_of(query)
+        with (
+            source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as stream,
+            closing(self._connect(_UPLOAD_TIMEOUT_SECONDS)) as connection,
+            self._reaching(connection),
+        ):
+            return self._answer(self._send_stream(connection, method, path, media_type, stream))
 
     def open(self, path: str, query: Mapping[str, Any] | None = None, *, part: range | None = None) -> Body:
         """Return the body of an answer as a stream that the caller closes; the status of a missing part is 416."""
         more = {"Connection": "close"} | ({"Range": f"bytes={part[0]}-{part[-1]}"} if part else {})
         connection = self._connect()
-        try:
+        with self._reaching(connection):
             response = self._send(connection, "GET", path + _query_of(query), more=more)
             if response.status >= 300 and response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                self._answer(response)
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            raise self._unreachable(error) from error
-        except JobtableError:
-            connection.close()
-            raise
+                with closing(connection):
+                    self._answer(response)
         return Body(response, connection, self.url)
 
     def close(self) -> None:
@@ -228,9 +215,15 @@ class Server:
             raise error_of({**problem, "status": response.status}, self.url)
         return answer
 
-    def _unreachable(self, error: Exception) -> BackendUnavailable:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return BackendUnavailable(f"{self.url} cannot be reached: {reason}")
+    @contextmanager
+    def _reaching(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+        """Close a broken connection, and raise BackendUnavailable."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise BackendUnavailable(f"{self.url} cannot be reached: {reason}") from error
 
 
 class Body(io.BufferedReader):
@@ -330,7 +323,6 @@ def _refusing(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def path_of(*parts: str) -> str:
-    """Return a path made of quoted parts."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from jobtable.errors import IncompleteBatchError, ValueRefusedError
 from jobtable.model.entity import Entity
-from jobtable.model.numbers import decimal_text
+from jobtable.model.plain_values import decimal_text
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests

@@ -53,7 +53,6 @@ class CapacityMeter:
             return {name: Units(int(calls), read, write) for name, (calls, read, write) in self._totals.items()}
 
     def total(self) -> Units:
-        """Return the sum over all access patterns."""
         return sum(self.by_pattern().values(), Units())
 
     @contextmanager

@@ -192,7 +192,6 @@ class _Part:
 
 
 def _write_body(source: Source, fixed: _Part, sparse: list[tuple[str, _Part]]) -> None:
-    """Write the statements that make `body` and `size`."""
     for line in fixed.lines:
         source.line(f"    {line}")
     source.line(f"    pieces = [{', '.join(_merged(fixed.pieces))}]")

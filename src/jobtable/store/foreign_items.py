@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.numbers import decimal_text
+from jobtable.model.plain_values import decimal_text
 from jobtable.model.table import Table
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, utf8_length, value_size
 

@@ -29,7 +29,12 @@ def access_pattern(title: str, *, index: str = "primary") -> Callable[[F], F]:
     """Register a service's method as the verb of an access pattern; the method stays as it is."""
 
     def register(method: F) -> F:
-        REGISTERED.append(AccessPattern(title, method.__qualname__, method.__module__, index))
+        answered_by(method, title, method.__module__, index=index)
         return method
 
     return register
+
+
+def answered_by(verb: Callable[..., Any], title: str, module: str, *, index: str = "primary") -> None:
+    """Register a verb that also answers a question of another module's specification."""
+    REGISTERED.append(AccessPattern(title, verb.__qualname__, module, index))

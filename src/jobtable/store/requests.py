@@ -46,7 +46,6 @@ class Write(NamedTuple):
 
 
 def schema_of(target: Target) -> EntitySchema:
-    """The entity that a target is of."""
     if isinstance(target, Selection):
         return selected(target)
     try:
@@ -56,7 +55,6 @@ def schema_of(target: Target) -> EntitySchema:
 
 
 def selected(selection: Selection[Any]) -> EntitySchema:
-    """The entity that a selection is of."""
     if not isinstance(selection, Selection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be unchecked
         raise _wrong_kind(selection)
     schema: EntitySchema = selection.entity.__schema__
@@ -164,7 +162,6 @@ def rekey(entity: Entity, item: Item) -> dict[str, Any] | None:
 
 
 def _is_there(schema: EntitySchema) -> Condition:
-    """That an item of the entity is under its key."""
     own = _is_own(schema)
     return HasAttribute(schema.table.pk) if own is None else own
 

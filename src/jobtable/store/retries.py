@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import (
@@ -25,7 +25,6 @@ FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
 _PATIENCE_SECONDS = 60.0
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 _NOT_DONE = (Throttled, TransactionConflict)
@@ -90,31 +89,7 @@ def _may_repeat(error: RequestError, repeatable: bool) -> bool:
     return error.retryable and not error.has_waited and (repeatable or isinstance(error, _NOT_DONE))
 
 
-def retrying(
-    read: Callable[[], S],
-    act: Callable[[S], T],
-    what: str,
-    backoff: Backoff,
-    *,
-    first: Any = None,
-    retry_if: Callable[[ConditionFailedError | TransactionFailedError], bool] | None = None,
-) -> T:
-    """Read and act until nothing changes in between: see `Store.retrying`."""
-    state: S = read() if first is None else first
-    pauses = backoff.pauses()
-    while True:
-        try:
-            return act(state)
-        except (ConditionFailedError, TransactionFailedError, TryAgain) as error:
-            reason = _reason_to_retry(error)
-            if reason is None or not (retry_if is None or isinstance(error, TryAgain) or retry_if(error)):
-                raise
-            if next(pauses, None) is None:
-                raise ConflictError(f"could not {what}: {reason}", hint="try again") from error
-        state = read()
-
-
-def _reason_to_retry(error: ConditionFailedError | TransactionFailedError | TryAgain) -> str | None:
+def reason_to_retry(error: ConditionFailedError | TransactionFailedError | TryAgain) -> str | None:
     """Return why to try an act again, or None if it would always fail."""
     if isinstance(error, TryAgain):
         return error.reason

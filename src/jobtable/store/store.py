@@ -12,6 +12,7 @@ from jobtable.errors import (
     BackendUnavailable,
     ConditionalCheckFailed,
     ConditionFailedError,
+    ConflictError,
     ErrorReason,
     RequestError,
     RequestRefused,
@@ -44,7 +45,7 @@ from jobtable.store.projections import project, values_of
 from jobtable.store.queries import Query
 from jobtable.store.query_requests import Bounds, collection_request, query_request
 from jobtable.store.requests import Target, Write
-from jobtable.store.retries import Backoff, retrying
+from jobtable.store.retries import Backoff, TryAgain, reason_to_retry
 from jobtable.store.scans import Scan
 from jobtable.store.tables import Tables
 from jobtable.store.transactions import Transaction, transact_get
@@ -356,7 +357,18 @@ class Store:
         immediate; after the last, ConflictError says that `what` (such as "seal group 7") was not possible. `first` is
         a state that was already read.
         """
-        return retrying(read, act, what, backoff or self._contention, first=first, retry_if=retry_if)
+        state: S = read() if first is None else first
+        pauses = (backoff or self._contention).pauses()
+        while True:
+            try:
+                return act(state)
+            except (ConditionFailedError, TransactionFailedError, TryAgain) as error:
+                reason = reason_to_retry(error)
+                if reason is None or not (retry_if is None or isinstance(error, TryAgain) or retry_if(error)):
+                    raise
+                if next(pauses, None) is None:
+                    raise ConflictError(f"could not {what}: {reason}", hint="try again") from error
+            state = read()
 
     def ask(
         self, operation: str, request: Request, pattern: str, *, writes: bool = False, repeatable: bool = True

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from jobtable.errors import BackendUnavailable, RequestError, RequestRefused, TableInUse, TableNotFound
+from jobtable.errors import (
+    BackendUnavailable,
+    ConditionalCheckFailed,
+    RequestError,
+    RequestRefused,
+    TableInUse,
+    TableNotFound,
+)
 from jobtable.model.table import Index, Table
-from jobtable.store.backend import Request
-from jobtable.store.rekeying import rekey
+from jobtable.store import requests
+from jobtable.store.backend import Item, Request
+from jobtable.store.collections import Undeclared, entity_of
+from jobtable.store.scans import Scan
 
 if TYPE_CHECKING:
     from jobtable.store.store import Store
@@ -18,6 +30,10 @@ _LONGEST_WAIT_SECONDS = 600.0
 _NO_BACKUPS_YET = "ContinuousBackupsUnavailableException"
 """What DynamoDB says of a table that was created a moment ago."""
 _USABLE = ("ACTIVE", "UPDATING")
+_WRITERS = 16
+"""How many items get keys at once: one after the other, each would wait for the network, or for the disk."""
+_MOST_WAITING = 100
+"""Items that are read ahead: they may be large."""
 _STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
@@ -94,7 +110,7 @@ class Tables:
         keys = [(entity, key) for entity in table.entities.values() for key in entity.indexes.values()]
         if any(key.index in new and entity.made_parts(key) for entity, key in keys):
             tell(f"{name}: giving items the keys of new indexes ({items}) ...")
-            rekey(self._store, table)
+            self.rekey(table)
         added = []
         for index in new:
             tell(f"{name}: filling the index {index.name} ({items}) ...")
@@ -110,7 +126,14 @@ class Tables:
 
         Items that were stored before a key was declared lack it. Reads the whole table; others may write meanwhile.
         """
-        return rekey(self._store, table)
+        store = self._store
+        request = {"TableName": store.table_name(table), "ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL"}
+        scan = Scan(lambda operation, request: store.ask(operation, request, "tables.rekey"), request, segments=1)
+        items, rekeyed = iter(scan), 0
+        with ThreadPoolExecutor(_WRITERS) as writers:
+            while some := list(islice(items, _MOST_WAITING)):
+                rekeyed += sum(writers.map(partial(_is_rekeyed, store, table), some))
+        return rekeyed
 
     def delete(self, *tables: Table) -> None:
         """Delete the tables with all their items; a missing table is not an error."""
@@ -208,18 +231,17 @@ class Tables:
     def _let_recover(self, name: str) -> None:
         setting = {"PointInTimeRecoveryEnabled": True}
         request = {"TableName": name, "PointInTimeRecoverySpecification": setting}
-        deadline = self._deadline()
-        while True:
+
+        def enable() -> str | None:
             try:
                 self._execute("UpdateContinuousBackups", request)
             except RequestError as error:
                 if error.code != _NO_BACKUPS_YET:
                     raise
-                self._give_up_after(
-                    deadline, f"could not enable point-in-time recovery of table {name} ({error.message})"
-                )
-            else:
-                return
+                return f"could not enable point-in-time recovery of table {name} ({error.message})"
+            return None
+
+        self._wait_until_done(enable)
 
     def _is_recoverable(self, name: str) -> bool | None:
         """Whether a table can be had as it was; None where the backend knows no backups, as DynamoDB Local."""
@@ -247,43 +269,60 @@ class Tables:
 
     def _wait_until_active(self, table: Table, *, is_new: bool = False) -> None:
         """Wait until a table can be used; one that is new may not be shown at first."""
-        deadline = self._deadline()
-        while True:
+
+        def look() -> str | None:
             try:
                 described = self.describe(table)
             except TableNotFound:
                 if not is_new:
                     raise
-                self._give_up_after(deadline, f"table {self._store.table_name(table)} was created, but is not visible")
-                continue
-            states = [
-                described["TableStatus"],
-                # An index has no state of its own while its table is restored.
-                *(i.get("IndexStatus", "CREATING") for i in described.get("GlobalSecondaryIndexes", [])),
-            ]
-            if set(states) == {"ACTIVE"}:
-                return
-            self._give_up_after(deadline, f"table {described['TableName']} is still {', '.join(states)}")
+                return f"table {self._store.table_name(table)} was created, but is not visible"
+            # An index has no state of its own while its table is restored.
+            indexes = (i.get("IndexStatus", "CREATING") for i in described.get("GlobalSecondaryIndexes", []))
+            states = [described["TableStatus"], *indexes]
+            is_active = set(states) == {"ACTIVE"}
+            return None if is_active else f"table {described['TableName']} is still {', '.join(states)}"
+
+        self._wait_until_done(look)
 
     def _wait_until_gone(self, table: Table) -> None:
-        deadline = self._deadline()
-        while True:
+        def look() -> str | None:
             try:
                 described = self.describe(table)
             except TableNotFound:
-                return
-            self._give_up_after(deadline, f"table {described['TableName']} is still {described['TableStatus']}")
+                return None
+            return f"table {described['TableName']} is still {described['TableStatus']}"
 
-    def _deadline(self) -> float:
-        return self._store.clock.monotonic() + _LONGEST_WAIT_SECONDS
+        self._wait_until_done(look)
 
-    def _give_up_after(self, deadline: float, message: str) -> None:
-        if self._store.clock.monotonic() > deadline:
-            raise BackendUnavailable(f"{message} after {_LONGEST_WAIT_SECONDS:.0f} seconds")
-        self._store.clock.sleep(0.5)
+    def _wait_until_done(self, look: Callable[[], str | None]) -> None:
+        """Look until nothing is left to wait for; BackendUnavailable says what is left after ten minutes."""
+        deadline = self._store.clock.monotonic() + _LONGEST_WAIT_SECONDS
+        while (left := look()) is not None:
+            if self._store.clock.monotonic() > deadline:
+                raise BackendUnavailable(f"{left} after {_LONGEST_WAIT_SECONDS:.0f} seconds")
+            self._store.clock.sleep(0.5)
 
     def _execute(self, operation: str, request: Request) -> dict[str, Any]:
         return self._store.ask(operation, request, f"tables.{operation}", repeatable=False)
+
+
+def _is_rekeyed(store: Store, table: Table, item: Item | None) -> bool:
+    """Give one item its keys, as it is now if somebody changes it meanwhile; says whether it had others."""
+    on_table = {"TableName": store.table_name(table), "ReturnConsumedCapacity": "TOTAL"}
+    while item:
+        entity = entity_of(table, item)
+        members = None if isinstance(entity, Undeclared) else requests.rekey(entity, item)
+        if members is None:
+            return False
+        request = {**on_table, **members, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        try:
+            store.ask("UpdateItem", request, "tables.rekey", writes=True)
+        except ConditionalCheckFailed as error:
+            item = error.details.get("Item")
+        else:
+            return True
+    return False
 
 
 def _unusable(what: str, use: str, status: str) -> list[str]:

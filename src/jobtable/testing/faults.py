@@ -63,7 +63,6 @@ class FaultyBackend:
         self.injected: dict[str, int] = {}
 
     def stop(self) -> None:
-        """Inject no more faults."""
         self._faults = Faults()
 
     def execute(self, operation: str, request: Request) -> Response:

@@ -63,7 +63,6 @@ class LaggingIndexes:
         return self._copy.execute(operation, request)
 
     def close(self) -> None:
-        """Close the copy."""
         self._copy.close()
 
     def _copy_table(self, name: str) -> None:

@@ -83,8 +83,7 @@ class Position:
 
 async def _position(
     cursor: Annotated[
-        str | None,
-        Query(max_length=12_000, pattern="^[A-Za-z0-9_-]+$", description="The cursor of the previous page."),
+        str | None, Query(max_length=12_000, pattern="^[A-Za-z0-9_-]+$", description="The cursor of the previous page.")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="Maximum number of items.")] = 50,
 ) -> Position:

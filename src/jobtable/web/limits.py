@@ -86,14 +86,11 @@ class BodyLimit:
         self._most = most_bytes
         self._files = files
 
-    def _most_at(self, path: str) -> int:
-        return max((most for place, most in self._files if place.match(path)), default=self._most)
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        most = self._most_at(scope["path"])
+        most = max((most for place, most in self._files if place.match(scope["path"])), default=self._most)
         declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if not declared.isdigit() or int(declared) > most:
             await _too_large(most)(scope, receive, send)

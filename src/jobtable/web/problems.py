@@ -172,7 +172,8 @@ def _problem_of_shape(found: Sequence[Any]) -> Problem:
         problem = _problem(400, "a value is invalid")
     else:
         problem = _problem(422, "the request does not match the description of this operation")
-    return problem.model_copy(update={"errors": [_place(each) for each in found]})
+    places = [{"at": list(each["loc"]), "message": each["msg"]} for each in found]
+    return problem.model_copy(update={"errors": places})
 
 
 def _problem_of_error(error: errors.JobtableError) -> Problem:
@@ -190,10 +191,6 @@ def _problem(status: int, detail: str | None, **members: Any) -> Problem:
 
 def _title(status: int) -> str:
     return HTTPStatus(status).phrase
-
-
-def _place(error: Any) -> dict[str, Any]:
-    return {"at": list(error["loc"]), "message": error["msg"]}
 
 
 def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
@@ -237,14 +234,7 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
             request.state.caller = await request.app.state.guard.find_caller(request)
         return answer(request, error)
 
-    for cls in (
-        errors.JobtableError,
-        RequestValidationError,
-        ValidationError,
-        HTTPException,
-        Refusal,
-        RecursionError,
-    ):
+    for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refusal, RecursionError):
         app.add_exception_handler(cls, handler)
     app.add_middleware(_Unexpected, answer=answer)
 

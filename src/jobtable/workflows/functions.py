@@ -11,6 +11,18 @@ from jobtable.errors import DefinitionError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_SDK = "aws_durable_execution_sdk_python.execution"
+
+
+@dataclass(frozen=True)
+class DurableConfig:
+    """How long an execution of a durable function may take, and how long it is kept after its end."""
+
+    execution_timeout_seconds: int = 31_622_400
+    """At most, and by default, a year."""
+    retention_days: int = 14
+
+
 @dataclass(frozen=True)
 class Function:
     """A registered handler: `handler(event, context)` as Lambda calls it, or with the event alone."""
@@ -24,6 +36,12 @@ class Function:
     """For the comparison of costs; no limit."""
     is_inline: bool = False
     """Small and fast: it runs in the process that moves the execution, without a job of its own."""
+    durable: DurableConfig | None = None
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether each call is a durable execution: it was declared so, or AWS's SDK made the handler."""
+        return self.durable is not None or getattr(self.handler, "__globals__", {}).get("__name__") == _SDK
 
 
 _REGISTERED: dict[str, Function] = {}
@@ -33,7 +51,12 @@ _REGISTERED: dict[str, Function] = {}
 def function(handler: F, /) -> F: ...
 @overload
 def function(
-    *, name: str | None = None, timeout_seconds: float = 900.0, memory_mb: int = 128, inline: bool = False
+    *,
+    name: str | None = None,
+    timeout_seconds: float = 900.0,
+    memory_mb: int = 128,
+    inline: bool = False,
+    durable: DurableConfig | None = None,
 ) -> Callable[[F], F]: ...
 def function(
     handler: F | None = None,
@@ -43,6 +66,7 @@ def function(
     timeout_seconds: float = 900.0,
     memory_mb: int = 128,
     inline: bool = False,
+    durable: DurableConfig | None = None,
 ) -> F | Callable[[F], F]:
     """Register a handler as the function of that name, by default its own, and return it unchanged."""
 
@@ -54,6 +78,7 @@ def function(
             timeout_seconds,
             memory_mb,
             inline,
+            durable,
         )
         other = _REGISTERED.get(registered.name)
         if other is not None and other.path != registered.path:

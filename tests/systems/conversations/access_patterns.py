@@ -12,9 +12,20 @@ from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.converter import DataConverter
-from jobtable.systems.conversations.entities import TABLES, CommentEmbedding, ConversationRun, JobResult, StoredFile
-from jobtable.systems.conversations.runs import ConversationRuns
+from jobtable.systems.conversations.entities import (
+    TABLES,
+    CommentCluster,
+    CommentClusterAssignment,
+    CommentEmbedding,
+    CommentExtremity,
+    ConversationRun,
+    GraphEdge,
+    JobResult,
+    StoredFile,
+    TopicName,
+)
 from jobtable.systems.conversations.service import Conversations
 from jobtable.testing import FakeClock
 
@@ -80,22 +91,23 @@ WORLD = World(
             [20, 21, 9, 10, 11],
         ),
         ("conversations", "Get a specific item: comment embedding"): Question(
-            lambda s: Conversations(s).get_comment_embedding("job-1", 9).embedding.vector, [0.5, 9]
+            lambda s: Conversations(s).get_result(CommentEmbedding, "job-1", 9).embedding.vector, [0.5, 9]
         ),
         ("conversations", "Get a specific item: cluster assignment"): Question(
-            lambda s: [Conversations(s).get_cluster_assignment("job-1", 9).layer_clusters], [{"0": 9, "1": 0}]
+            lambda s: [Conversations(s).get_result(CommentClusterAssignment, "job-1", 9).layer_clusters],
+            [{"0": 9, "1": 0}],
         ),
         ("conversations", "Get a specific item: cluster structure"): Question(
-            lambda s: [Conversations(s).get_cluster("job-1", "layer0_9").cluster_id], [9]
+            lambda s: [Conversations(s).get_result(CommentCluster, "job-1", "layer0_9").cluster_id], [9]
         ),
         ("conversations", "Get a specific item: graph edge"): Question(
-            lambda s: [Conversations(s).get_graph_edge("job-1", "9_10").target_id], [10]
+            lambda s: [Conversations(s).get_result(GraphEdge, "job-1", "9_10").target_id], [10]
         ),
         ("conversations", "Get a specific item: topic name"): Question(
-            lambda s: [Conversations(s).get_topic_name("job-1", "layer0_9").topic_name], ["Parks"]
+            lambda s: [Conversations(s).get_result(TopicName, "job-1", "layer0_9").topic_name], ["Parks"]
         ),
         ("conversations", "Get a specific item: comment extremity"): Question(
-            lambda s: [Conversations(s).get_comment_extremity("job-1", 9).extremity_value], [0.5]
+            lambda s: [Conversations(s).get_result(CommentExtremity, "job-1", 9).extremity_value], [0.5]
         ),
     },
 )

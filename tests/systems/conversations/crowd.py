@@ -8,10 +8,10 @@ from tests.web.crowd import START, at
 
 from jobtable.app import Services
 from jobtable.model import Entity
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.converter import DataConverter
 from jobtable.systems.conversations.entities import ConversationRun, StoredFile
 from jobtable.systems.conversations.pipeline import STAGE_OF, stage_job_id
-from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.testing import FakeClock
 
 IDS = {"conversation_id": "talk", "item_id": "1", "other_id": "run-b", "run_id": "run-a"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tests.golden import TIMES, golden
 
 from jobtable.model import Entity
+from jobtable.systems.conversations.conversation_runs import JOB_TYPE
 from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
-from jobtable.systems.conversations.runs import JOB_TYPE
 
 RUN = "f84d63ed-3b42-448e-9a1d-3474137f4e80"
 LISTS = ["conversations runs 36324", f"conversations show {RUN} --table extremity"]

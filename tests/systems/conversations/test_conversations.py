@@ -104,7 +104,7 @@ def test_a_vector_is_stored_in_the_form_that_was_chosen(verbs: Conversations, pa
     vector = np.random.default_rng(1).standard_normal(384).astype(np.float32)
     made = DataConverter.create_comment_embedding("36324", 7, vector, packed=packed, clock=CLOCK, job_id=JOB)
     verbs.put_results([made])
-    found = verbs.get_comment_embedding(JOB, 7)
+    found = verbs.get_result(CommentEmbedding, JOB, 7)
     assert found.embedding.vector == vector.tolist()
     item = CommentEmbedding.__schema__.codec.encode(found)
     assert list(item["embedding"]["M"]["vector"]) == ["B" if packed else "L"]

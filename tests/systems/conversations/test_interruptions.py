@@ -13,8 +13,8 @@ from tests.running import run_jobs
 from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import main
+from jobtable.systems.conversations.conversation_runs import QUEUE, ConversationRuns
 from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
-from jobtable.systems.conversations.runs import QUEUE, ConversationRuns
 from jobtable.systems.conversations.service import tables
 
 COMMENTS = b"timestamp,datetime,comment-id,author-id,agrees,disagrees,moderated,comment-body\n"

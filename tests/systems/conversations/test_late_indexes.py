@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.late_indexes import SEEDS, behind, check_once, everything, work
-from tests.systems.conversations.test_runs import files_of
+from tests.systems.conversations.test_conversation_runs import files_of
 
 from jobtable.jobs.stored.field_types import Status
+from jobtable.systems.conversations.conversation_runs import QUEUE as CONVERSATIONS
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.example import generate_export
-from jobtable.systems.conversations.runs import QUEUE as CONVERSATIONS
-from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.conversations.service import tables
 
 

@@ -18,9 +18,9 @@ from jobtable.errors import (
 )
 from jobtable.settings import Settings
 from jobtable.systems.conversations.analysis.polis_export import write_export
+from jobtable.systems.conversations.conversation_runs import ConversationRuns, RunSettings
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.pipeline import PipelineStage
-from jobtable.systems.conversations.runs import ConversationRuns, RunSettings
 
 
 class TestConversations:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.web.world import MARKUP
 
 from jobtable.app import Services
-from jobtable.systems.conversations.runs import ConversationRuns
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 
 MISSING: list[str] = []
 """Pages of what does not exist."""

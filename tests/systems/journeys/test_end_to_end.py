@@ -20,7 +20,7 @@ from jobtable.systems.journeys.entities import JobExecution, journeys
 from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.example.rule_book import example_rules
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
-from jobtable.systems.journeys.locations import key_of
+from jobtable.systems.journeys.object_keys import key_of
 from jobtable.systems.journeys.parts import JobExecutionStatus, JourneyConfiguration, JourneyStatus
 from jobtable.systems.journeys.raw_items import position
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner

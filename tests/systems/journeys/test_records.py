@@ -24,7 +24,7 @@ from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobReport, LogEntry
 from jobtable.systems.journeys.execution_records import ExecutionRecords
-from jobtable.systems.journeys.locations import ExecutionFolder, key_of, parse_key
+from jobtable.systems.journeys.object_keys import ExecutionFolder, key_of, parse_key
 from jobtable.systems.journeys.parts import LogEntryLevel, ReportType
 from jobtable.systems.journeys.running.step_log import NOTED_LINES, RECENT_LINES, StepLog, read_lines
 from jobtable.systems.journeys.service import Journeys

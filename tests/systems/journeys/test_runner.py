@@ -27,7 +27,7 @@ from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.objects import ObjectStore, sweep
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import Journey, LogEntry, StageDefinition, journeys
-from jobtable.systems.journeys.locations import ExecutionFolder, key_of
+from jobtable.systems.journeys.object_keys import ExecutionFolder, key_of
 from jobtable.systems.journeys.parts import Creation, JobExecutionStatus, JourneyStatus, ReportType, StageStatus
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
 from jobtable.systems.journeys.running.flow import JourneyFlow
@@ -248,6 +248,28 @@ def test_a_journey_that_is_resumed_before_the_pause_was_noticed_goes_on(quick: W
     quick.work()
     assert Scripted.ran == ALL_STEPS
     assert quick.journey().status is JourneyStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("kept", "status"),
+    [
+        ({}, JourneyStatus.RUNNING),
+        ({"result": None}, JourneyStatus.RUNNING),  # as older programs store it
+        ({"result": None, "message": "somebody stopped it"}, JourneyStatus.PAUSED),
+    ],
+)
+def test_a_job_that_stopped_because_of_a_pause_goes_on_by_its_reason(
+    quick: World, kept: dict[str, Any], status: JourneyStatus
+) -> None:
+    script(one__second=lambda step: quick.runner.pause("J1"))
+    quick.runner.run("J1")
+    quick.work()
+    (one,) = quick.executions("one")
+    job = quick.jobs.queries.get_job(one.job_id)
+    assert (job.status, job.result, job.message) == (Status.STOPPED, {"reason": "paused"}, "the journey is paused")
+    quick.jobs.store.put(job.replace(**kept))
+    quick.runner.flow.resume("J1", "user")  # and the caller dies before it restarts the job
+    assert quick.runner.settle("J1").status is status
 
 
 def test_progress_is_kept_up_to_date_while_a_step_runs() -> None:

@@ -13,7 +13,6 @@ from jobtable.jobs.stored.entities import Job, main
 from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.systems.receipts.analyses import AnalysisService
-from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import (
     BatchSummary,
     CompletionBatchResult,
@@ -34,6 +33,7 @@ from jobtable.systems.receipts.entities import (
     ResultType,
 )
 from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
+from jobtable.systems.receipts.model_batches import BatchService
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.places import PlacesService
 from jobtable.systems.receipts.validation import ValidationService

@@ -9,13 +9,13 @@ from jobtable.errors import ItemShapeError
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
 from jobtable.store import Store
-from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import (
     CompletionBatchResult,
     ReceiptValidationCategory,
     ReceiptValidationResult,
     ResultType,
 )
+from jobtable.systems.receipts.model_batches import BatchService
 from jobtable.systems.receipts.ocr import OcrService
 
 COMPLETION = CompletionBatchResult(

@@ -11,19 +11,19 @@ from tests.interruptions import Fault, Surroundings, Verb, check_repetition, int
 from tests.systems.receipts.legacy.table import legacy_items
 from tests.systems.receipts.legacy.test_tags import WORD
 from tests.systems.receipts.pictures import NOON, ocr_result
-from tests.systems.receipts.test_batches import completion
 from tests.systems.receipts.test_labels import finding, label
+from tests.systems.receipts.test_model_batches import completion
 from tests.systems.receipts.test_validation import ERROR, SUCCESS, WARNING, assert_in_step
 
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import main
 from jobtable.systems.receipts.analyses import AnalysisService
-from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import BatchSummary, Image, ReceiptChatGPTValidation
 from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
 from jobtable.systems.receipts.legacy.entities import legacy
 from jobtable.systems.receipts.legacy.migration import Migration
 from jobtable.systems.receipts.legacy.service import LegacyService
+from jobtable.systems.receipts.model_batches import BatchService
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.systems.receipts.validation import ValidationService
 

@@ -7,7 +7,7 @@ from typing import Any
 from tests.systems.sweeps.driving import Driver
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.jobs.read.group_progress import GroupProgress, read_group_progress
+from jobtable.jobs.read.progress import GroupProgress, read_group_progress
 from jobtable.jobs.stored.field_types import Status
 from jobtable.store import Store
 from jobtable.systems.sweeps.parameters import FloatRange

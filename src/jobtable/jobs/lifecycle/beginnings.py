@@ -10,35 +10,23 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from itertools import count
 
-from jobtable.clock import Clock, wall_time
+from jobtable.clock import wall_time
 from jobtable.errors import ErrorReason, JobStateError
-from jobtable.jobs.dependencies.verbs import Dependencies
-from jobtable.jobs.lifecycle.endings import Endings
+from jobtable.jobs.core import EngineCore
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.report.recording import find_roll_up
 from jobtable.jobs.stored.entities import Job, JobGates, QueueJob
 from jobtable.jobs.stored.field_types import Status, rank_of
 from jobtable.model import unchanged
-from jobtable.store import Store
 
 
-class Beginnings:
+class Beginnings(EngineCore):
     """Restarts ended jobs."""
 
-    def __init__(
-        self, store: Store, clock: Clock, queries: JobQueries, endings: Endings, dependencies: Dependencies
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._queries = queries
-        self._endings = endings
-        self._dependencies = dependencies
-
-    def restart(self, job: Job, by: str) -> None:
+    def _restart(self, job: Job, by: str) -> None:
         """Restart an ended job and the groups above it that it had ended; JobStateError if it cannot."""
         self._refuse_unstartable(job)
-        if self._queries.find_entry(job) is not None:  # not all dependents know that it has ended
+        if self.queries.find_entry(job) is not None:  # not all dependents know that it has ended
             self._endings.settle(job)
         next_job: Job | None = job
         while next_job is not None:
@@ -71,10 +59,10 @@ class Beginnings:
 
     def _find_group_above(self, job: Job) -> Job | None:
         """Return the group of a job if it has ended but waits for one of its children again."""
-        group = None if job.parent_job_id is None else self._queries.get_job(job.parent_job_id)
+        group = None if job.parent_job_id is None else self.queries.get_job(job.parent_job_id)
         if group is None or not group.definition.is_group or not group.is_final:
             return None
-        gates = self._store.find(JobGates.key(job_id=group.job_id))
+        gates = self.store.find(JobGates.key(job_id=group.job_id))
         return group if gates is not None and gates.open_completions else None
 
     def _reopen(self, job: Job, settling_time: timedelta) -> None:
@@ -85,9 +73,9 @@ class Beginnings:
         """Give an ended job a queue entry that other workers find after the settling time."""
 
         def hold(job: Job) -> None:
-            due = wall_time(self._clock) + settling_time
-            entry = self._queries.find_entry(job)
-            transition = Transition(self._store, self._clock)
+            due = wall_time(self.clock) + settling_time
+            entry = self.queries.find_entry(job)
+            transition = Transition(self.store, self.clock)
             same = unchanged(job, Job.status, Job.changed_at, Job.priority)
             transition.tx.check(job, same & Job.deleted_at.missing())
             if entry is not None:
@@ -97,11 +85,11 @@ class Beginnings:
                 transition.count(job.queue_name, jobs=1)
             transition.commit()
 
-        self._store.retrying(lambda: self._get_unchanged(job), hold, f"retry job {job.job_id}", first=job)
+        self.store.retrying(lambda: self._get_unchanged(job), hold, f"retry job {job.job_id}", first=job)
 
     def _get_unchanged(self, job: Job) -> Job:
         """Return the job as it is now, or raise JobStateError if it has changed since it ended."""
-        fresh = self._queries.get_job(job.job_id)
+        fresh = self.queries.get_job(job.job_id)
         if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
             raise JobStateError(
                 f"job {job.job_id} changed meanwhile", hint="read it again", reason=ErrorReason.JOB_CHANGED
@@ -117,12 +105,12 @@ class Beginnings:
             return fresh
 
         def begin(job: Job) -> None:
-            transition = Transition(self._store, self._clock)
+            transition = Transition(self.store, self.clock)
             gates = self._dependencies.recount(transition.tx, job.job_id) if job.is_gated else None
             self._add_beginning(transition, job, gates, by)
             transition.commit()
 
-        self._store.retrying(read, begin, f"retry job {job.job_id}", first=job)
+        self.store.retrying(read, begin, f"retry job {job.job_id}", first=job)
         if job.is_gated:
             self._endings.go_on(job.job_id)
 
@@ -156,7 +144,7 @@ class Beginnings:
         return QueueJob(
             queue_name=queue_name,
             job_id=job.job_id,
-            enqueued_at=self._clock.now(),
+            enqueued_at=self.clock.now(),
             priority=job.priority,
             rank=rank,
             not_before=not_before,

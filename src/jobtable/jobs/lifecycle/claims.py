@@ -178,7 +178,6 @@ class Claims(EngineCore):
 
 
 def _record(transition: Transition, instance: Instance, job_id: str, at: datetime) -> None:
-    """Record which instance has the job."""
     transition.tx.put(
         InstanceJob(instance_id=instance.instance_id, job_id=job_id, assigned_at=at, status=Status.RUNNING)
     )

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from jobtable.errors import ErrorReason, JobStateError, NotFoundError
-from jobtable.jobs.core import EngineCore
 from jobtable.jobs.dependencies.edges import condition_of
 from jobtable.jobs.lifecycle.beginnings import Beginnings
 from jobtable.jobs.lifecycle.leases import has_lease
@@ -48,7 +47,7 @@ class _Ended(NamedTuple):
     """Whether it has no children and can get none."""
 
 
-class Control(EngineCore):
+class Control(Beginnings):
     """The verbs of people on jobs; see `JobVerbs`."""
 
     # --- ending -----------------------------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ class Control(EngineCore):
         for each_id in self._in_order(chosen):
             fresh = self.queries.get_job(each_id)
             if _can_be_retried(fresh):  # a group has already restarted with the first of its jobs
-                self._beginnings().restart(fresh, by)
+                self._restart(fresh, by)
         return self.queries.get_job(job_id)
 
     def begin_for_system(self, job_id: str, *, by: str = "local") -> Job:
@@ -183,7 +182,7 @@ class Control(EngineCore):
         job = self.queries.get_job(job_id)
         if job.status is not Status.COMPLETED:
             raise JobStateError(f"job {job_id} is {job.status}, not COMPLETED; read it again")
-        self._beginnings().restart(job, by)
+        self._restart(job, by)
         return self.queries.get_job(job_id)
 
     def open_for_system(self, job_id: str) -> Job:
@@ -201,9 +200,6 @@ class Control(EngineCore):
                 if edge.dependency_job_id in jobs and condition_of(edge) is not EdgeCondition.STARTED:
                     sorter.add(job_id, edge.dependency_job_id)
         return sorter.static_order()
-
-    def _beginnings(self) -> Beginnings:
-        return Beginnings(self.store, self.clock, self.queries, self._endings, self._dependencies)
 
     # --- order ------------------------------------------------------------------------------------------------------
 

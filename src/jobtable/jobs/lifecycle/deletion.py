@@ -77,7 +77,6 @@ class Deletion(EngineCore):
         return sum(self._delete_one(each, going.keys()) for each in marked)
 
     def _existing(self, job_ids: Iterable[str]) -> Iterator[Job]:
-        """Return the jobs as they are now, without deleted ones."""
         return (job for job in self.queries.read_jobs(job_ids) if job is not None)
 
     def _delete_one(self, job: Job, going: Set[str]) -> int:

@@ -15,7 +15,7 @@ from jobtable.clock import Clock
 from jobtable.errors import NotFoundError
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.field_types import Health, InstanceStatus
-from jobtable.jobs.verbs import InstanceVerbs, WorkVerbs
+from jobtable.jobs.verbs import InstanceVerbs
 from jobtable.store import Store
 
 _KEPT = timedelta(days=90)
@@ -75,32 +75,20 @@ class Instances(InstanceVerbs):
         self._store.put(instance.model_copy(update={**stopped, "time_to_live": seen_until(self._store.clock)}))
 
 
-class Registration:
-    """One worker as an instance, from its start to its end."""
-
-    def __init__(
-        self, jobs: WorkVerbs, info: InstanceInfo, *, queues: Sequence[str], slots: int, lease_seconds: float
-    ) -> None:
-        self._instances = jobs.instances
-        self.instance = Instance(
-            instance_id=f"{platform.node() or 'worker'}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
-            **vars(info),
-            status=InstanceStatus.RUNNING,
-            launched_at=jobs.clock.now(),
-            health_status=Health.HEALTHY,
-            queues=list(queues),
-            slots=slots,
-            lease_seconds=lease_seconds,
-        )
-
-    def register(self) -> None:
-        self._instances.register(self.instance)
-
-    def beat(self) -> None:
-        self._instances.beat(self.instance)
-
-    def stop(self) -> None:
-        self._instances.stop(self.instance)
+def new_instance(
+    clock: Clock, info: InstanceInfo, *, queues: Sequence[str], slots: int, lease_seconds: float
+) -> Instance:
+    """Return a worker of this process, which starts now, as an instance."""
+    return Instance(
+        instance_id=f"{platform.node() or 'worker'}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+        **vars(info),
+        status=InstanceStatus.RUNNING,
+        launched_at=clock.now(),
+        health_status=Health.HEALTHY,
+        queues=list(queues),
+        slots=slots,
+        lease_seconds=lease_seconds,
+    )
 
 
 def _own_address() -> str | None:

@@ -37,7 +37,6 @@ class Lease:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the claim."""
         return self.job.lease_epoch
 
     def is_held_in(self, job: Job | None) -> bool:

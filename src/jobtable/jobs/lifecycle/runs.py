@@ -202,7 +202,7 @@ class Runs(EngineCore):
         lease: Lease,
         status: Status,
         outcome: Outcome,
-        parents: Parents,
+        parents: Parents | None,
         when: Condition | None = None,
     ) -> None:
         add_ending(
@@ -224,45 +224,22 @@ class Runs(EngineCore):
         job = lease.job
         delay = job.definition.retry.delay_seconds(job.attempts) * self._random.uniform(0.8, 1.2)
         message = f"attempt {job.attempts} of {job.max_attempts} failed: {outcome.message}"
-        transition.change(
-            job,
-            Status.PENDING,
-            transition.time_for(job),
-            Job.unopened.set(None),
-            Job.lease_seconds.set(None),
-            Job.instance_id.set(None),
-            message=message,
-            instance_id=lease.instance_id,
-            when=_NOT_ASKED_TO_END,
-        )
         if job.queue_name is not None:
             entry = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
             due = wall_time(self.clock) + timedelta(seconds=delay)
             transition.tx.update(entry, QueueJob.not_before.set(due))
-            transition.count(job.queue_name, running=-1)
-        self._close_records(transition, lease, Status.FAILED)
+        updates = [Job.unopened.set(None)]
+        self._give_up(transition, lease, Status.PENDING, updates, message, when=_NOT_ASKED_TO_END, run=Status.FAILED)
 
     def _suspend(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
         """Give up the lease until the job is due or woken; a job that was woken since its claim is ready at once."""
         job = lease.job
-        transition.change(
-            job,
-            Status.PENDING,
-            transition.time_for(job),
-            Job.attempts.set(job.attempts - 1),
-            Job.interruptions.set(0),
-            Job.unopened.set(None),
-            Job.lease_seconds.set(None),
-            Job.instance_id.set(None),
-            message=outcome.message,
-            instance_id=lease.instance_id,
-            when=_NOT_ASKED_TO_END & (Job.woken == True if job.woken else Job.woken.missing()),  # noqa: E712
-        )
         if (entry := self.queries.find_entry(job)) is not None:
             due = QueueJob.rank.set(rank_of(entry.priority)) if job.woken else QueueJob.not_before.set(outcome.until)
             transition.tx.update(entry, due, when=unchanged(entry, QueueJob.priority))
-            transition.count(entry.queue_name, running=-1)
-        self._close_records(transition, lease, Status.COMPLETED)
+        updates = Job.attempts.set(job.attempts - 1), Job.interruptions.set(0), Job.unopened.set(None)
+        when = _NOT_ASKED_TO_END & (Job.woken == True if job.woken else Job.woken.missing())  # noqa: E712
+        self._give_up(transition, lease, Status.PENDING, updates, outcome.message, when=when, run=Status.COMPLETED)
 
     # --- waking -----------------------------------------------------------------------------------------------------
 
@@ -283,22 +260,38 @@ class Runs(EngineCore):
         add_wake(self.store, tx, job)
 
     def _await_children(self, transition: Transition, lease: Lease, outcome: Outcome, gates: JobGates) -> None:
+        updates = Job.is_awaiting.set(True), Job.result.set(outcome.result)
+        message = f"waits for {gates.open_completions} jobs"
+        when = _NOT_ASKED_TO_END & (Job.dependents == lease.job.dependents)
+        self._give_up(transition, lease, Status.RUNNING, updates, message, when=when, run=Status.COMPLETED)
+
+    def _give_up(
+        self,
+        transition: Transition,
+        lease: Lease,
+        status: Status,
+        updates: Iterable[Update],
+        message: str | None,
+        *,
+        when: Condition,
+        run: Status,
+    ) -> None:
+        """Release the lease of a job that has not ended, whose run ended in the status `run`."""
         job = lease.job
         transition.change(
             job,
-            Status.RUNNING,
+            status,
             transition.time_for(job),
+            *updates,
             Job.lease_seconds.set(None),
             Job.instance_id.set(None),
-            Job.is_awaiting.set(True),
-            Job.result.set(outcome.result),
-            message=f"waits for {gates.open_completions} jobs",
+            message=message,
             instance_id=lease.instance_id,
-            when=_NOT_ASKED_TO_END & (Job.dependents == job.dependents),
+            when=when,
         )
         if job.queue_name is not None:
             transition.count(job.queue_name, running=-1)
-        self._close_records(transition, lease, Status.COMPLETED)
+        self._close_records(transition, lease, run)
 
     # --- without an end ---------------------------------------------------------------------------------------------
 
@@ -334,20 +327,21 @@ class Runs(EngineCore):
         still_silent = Job.heartbeat == job.heartbeat if is_lost else None
         if job.requested is not None:
             status = Status.CANCELLED if job.requested == "cancel" else Status.STOPPED
-            add_ending(transition, job, status, reason, instance_id=lease.instance_id, when=still_silent)
+            self._end_run(transition, lease, status, Outcome.failed(reason), None, still_silent)
         elif (why_not := _why_no_other_worker(job, losses, unopened)) is not None:
-            status = Status.FAILED
-            message = f"{reason}; {why_not}"
-            add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
+            failed = Outcome.failed(f"{reason}; {why_not}")
+            self._end_run(transition, lease, Status.FAILED, failed, None, still_silent)
         else:
-            status = Status.INTERRUPTED
             entry = self.queries.find_entry(job)
-            if entry is None and job.queue_name is not None:
+            if entry is not None:
+                rank = QueueJob.rank.set(rank_of(entry.priority))
+                transition.tx.update(entry, rank, when=unchanged(entry, QueueJob.priority))
+            elif job.queue_name is not None:
                 return None  # it has ended meanwhile
+            attempts, interruptions = Job.attempts.set(job.attempts - 1), Job.interruptions.set(losses)
+            updates = attempts, interruptions, Job.unopened.set(unopened)
             when = _NOT_ASKED_TO_END if still_silent is None else _NOT_ASKED_TO_END & still_silent
-            counts = (Job.interruptions.set(losses), Job.unopened.set(unopened))
-            self._add_interruption(transition, lease, entry, counts, reason, when)
-        self._close_records(transition, lease, status)
+            self._give_up(transition, lease, Status.INTERRUPTED, updates, reason, when=when, run=Status.INTERRUPTED)
         try:
             transition.commit()
         except Refused:
@@ -356,33 +350,6 @@ class Runs(EngineCore):
         if fresh is not None and fresh.is_final and fresh.dependents:
             self._endings.settle(fresh)
         return fresh
-
-    def _add_interruption(
-        self,
-        transition: Transition,
-        lease: Lease,
-        entry: QueueJob | None,
-        counts: Iterable[Update],
-        reason: str,
-        when: Condition,
-    ) -> None:
-        job = lease.job
-        transition.change(
-            job,
-            Status.INTERRUPTED,
-            transition.time_for(job),
-            Job.attempts.set(job.attempts - 1),
-            *counts,
-            Job.lease_seconds.set(None),
-            Job.instance_id.set(None),
-            message=reason,
-            instance_id=lease.instance_id,
-            when=when,
-        )
-        if entry is not None:
-            rank = QueueJob.rank.set(rank_of(entry.priority))
-            transition.tx.update(entry, rank, when=unchanged(entry, QueueJob.priority))
-            transition.count(entry.queue_name, running=-1)
 
     def _close_records(self, transition: Transition, lease: Lease, status: Status) -> None:
         """Record that the instance no longer has the job, and how its run ended."""

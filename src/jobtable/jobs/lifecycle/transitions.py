@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -117,7 +118,6 @@ class Transition:
         self.tx.update(edge, JobDependency.outcome.set(status), when=JobDependency.outcome.missing())
 
     def count(self, queue_name: str, *, jobs: int = 0, running: int = 0, when: Condition | None = None) -> None:
-        """Change the counts of a queue."""
         counts = self._counts.setdefault(queue_name, _Counts())
         counts.jobs += jobs
         counts.running += running
@@ -159,30 +159,16 @@ class Transition:
         self._owners.update(dict.fromkeys(range(first, first + actions), job_id))
 
 
-def add_queue(
-    store: Store,
-    clock: Clock,
-    name: str,
-    *,
-    max_concurrent_jobs: int = DEFAULT_CONCURRENCY,
-    priority: int = 500,
-    description: str = "",
-) -> Queue:
-    """Add a queue, or raise AlreadyExistsError."""
+def add_queue(store: Store, clock: Clock, name: str, **settings: Any) -> Queue:
+    """Add a queue with the default settings, except these; AlreadyExistsError if it exists."""
     with refusing(f"queue {name!r}"):
-        queue = Queue(
-            queue_name=name,
-            created_at=clock.now(),
-            max_concurrent_jobs=max_concurrent_jobs,
-            priority=priority,
-            description=description,
-        )
+        settings = {"max_concurrent_jobs": DEFAULT_CONCURRENCY, **settings}
+        queue = Queue(queue_name=name, created_at=clock.now(), **settings)
     store.add(queue)
     return queue
 
 
 def ensure_queue(store: Store, clock: Clock, name: str) -> None:
-    """Add a queue with the default settings if it does not exist."""
     with suppress(AlreadyExistsError):
         add_queue(store, clock, name)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import heapq
 import json
 from collections.abc import Iterable, Iterator
@@ -11,16 +9,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
-from jobtable.errors import CursorError
 from jobtable.jobs.read.queries import children_of
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.model.fields import format_timestamp
+from jobtable.model.wire import read_timestamp
 from jobtable.store import Query, Store
+from jobtable.store.cursors import made_up, read_cursor, write_cursor
 
 _MOST_EXAMINED = 2000
 """A page of rare matches ends after so many jobs, so that no request reads the whole table."""
 _LARGEST_CHUNK = 400
+_BOUND_TO = b"jobs by creation"
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -42,7 +42,6 @@ class JobFilter:
     """Only the children of this job, without their descendants; NotFoundError if it does not exist."""
 
     def matches(self, job: Job) -> bool:
-        """Return whether the filter matches a job."""
         return (
             (self.status is None or job.status is self.status)
             and (self.user is None or job.created_by == self.user)
@@ -151,18 +150,12 @@ def _position(job: Job) -> tuple[datetime, str]:
 
 
 def cursor_after(job: Job) -> str:
-    """Return the cursor of the page after a job."""
-    position = json.dumps([format_timestamp(job.created_at), job.job_id])
-    return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
+    return write_cursor({"at": format_timestamp(job.created_at), "job": job.job_id}, _BOUND_TO)
 
 
 def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    position = read_cursor(cursor, _BOUND_TO)
     try:
-        position = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
-        moment, job_id = position
-        at = datetime.fromisoformat(moment)
-    except (ValueError, TypeError, binascii.Error, RecursionError) as error:
-        raise CursorError("invalid cursor of jobs; start again without one") from error
-    if not isinstance(job_id, str) or at.tzinfo is None:
-        raise CursorError("invalid cursor of jobs; start again without one")
-    return at, job_id
+        return read_timestamp(position["at"]), str(position["job"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise made_up() from error

@@ -14,7 +14,7 @@ from jobtable.jobs.report.log_lines import levels_from
 from jobtable.jobs.report.log_text import ChunkReader, remove_parts
 from jobtable.jobs.stored.entities import Job, JobLog, JobLogText
 from jobtable.jobs.stored.field_types import Status
-from jobtable.jobs.stored.locations import log_part_key, log_parts_prefix, merged_text_key
+from jobtable.jobs.stored.locations import log_part_key, log_parts_prefix, merged_text_key, named_in_records
 from jobtable.model.conditions import Condition
 from jobtable.model.expressions import attribute_of
 from jobtable.objects import ObjectStore
@@ -119,11 +119,8 @@ class JobLogs:
         made = JobLogText(
             job_id=job_id,
             lease_epoch=epoch,
-            s3_bucket=self._objects.bucket,
-            s3_key=merged.key,
-            size_bytes=merged.size,
+            **named_in_records(self._objects, merged),
             line_count=counter.lines,
-            sha256=merged.sha256,
             created_at=self._clock.now(),
         )
         try:

@@ -10,10 +10,12 @@ from jobtable.jobs.stored.entities import (
     Instance,
     InstanceJob,
     Job,
+    JobArtifact,
     JobCheckpoint,
     JobChild,
     JobDependency,
     JobLog,
+    JobLogText,
     JobMetric,
     JobResource,
     JobStatus,
@@ -54,44 +56,44 @@ class JobQueries:
 
     @access_pattern("All information about a specific job")
     def list_everything(self, job_id: str) -> Query[Entity]:
-        """The job and every item under it, each as its own entity, in one query."""
+        """List the job and every item under it, each as its own entity, in one query."""
         return self._store.collection(Job.key(job_id=job_id))
 
     @access_pattern("Query jobs by status", index="GSI1")
     def list_jobs_by_status(self, status: Status, *, newest_first: bool = False) -> Query[Job]:
-        """The jobs with a status, oldest first."""
+        """List the jobs with a status, oldest first."""
         return self._store.query(Job.by_status(status=status), newest_first=newest_first)
 
     @access_pattern("Query jobs by user", index="GSI2")
     def list_jobs_by_user(self, user: str, *, newest_first: bool = False) -> Query[Job]:
-        """The jobs that a user created, oldest first."""
+        """List the jobs that a user created, oldest first."""
         return self._store.query(Job.by_user(created_by=user), newest_first=newest_first)
 
     @access_pattern("List all jobs", index="GSITYPE")
     def list_jobs(self) -> Query[Job]:
-        """All jobs, in no particular order."""
+        """List all jobs, in no particular order."""
         return self._store.query(Job.by_type())
 
     @access_pattern("Job tree: the children of a job", index="GSI3")
     def list_children(self, job: Job | str) -> Query[Job]:
-        """The children of a job, oldest first. Given an id, reads the job first."""
+        """List the children of a job, oldest first. Given an id, reads the job first."""
         job = self.get_job(job) if isinstance(job, str) else job
         return self._store.query(children_of(job))
 
     def list_unawaited_children(self, job: Job) -> Query[JobChild]:
-        """The children of a job for which it does not wait, read consistently."""
+        """List the children of a job for which it does not wait, read consistently."""
         return self._store.query(JobChild.key(job_id=job.job_id))
 
     @access_pattern("Job tree: all jobs under a root", index="GSI3")
     def list_descendants(self, root_job_id: str) -> Query[Job]:
-        """All jobs of a tree except its root, by parent, then by creation."""
+        """List all jobs of a tree except its root, by parent, then by creation."""
         return self._store.query(Job.in_tree(root_job_id=root_job_id))
 
     # --- the records of a job -------------------------------------------------------------------------------------
 
     @access_pattern("Complete status history of a job")
     def list_statuses(self, job_id: str, *, newest_first: bool = False) -> Query[JobStatus]:
-        """The status history of a job, oldest first."""
+        """List the status history of a job, oldest first."""
         return self._store.query(JobStatus.key(job_id=job_id), newest_first=newest_first)
 
     @access_pattern("Get the most recent status update")
@@ -101,78 +103,89 @@ class JobQueries:
 
     @access_pattern("Status changes of all jobs by status", index="GSI1")
     def list_statuses_by_status(self, status: Status) -> Query[JobStatus]:
-        """Every change to a status, of any job, oldest first."""
+        """List every change to a status, of all jobs, oldest first."""
         return self._store.query(JobStatus.by_status(status=status))
 
     @access_pattern("All metrics of a job")
     @access_pattern("Get all metrics from the last hour")
     def list_metrics(self, job_id: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The metrics of a job, its own and rolled up, by name, then by time; `since` filters but still reads all."""
+        """List the metrics of a job, its own and those of its children, by name and then by time.
+
+        `since` filters, but all are read.
+        """
         where = None if since is None else JobMetric.timestamp > since
         return self._store.query(JobMetric.key(job_id=job_id), where=where)
 
     @access_pattern("Get the values of a metric from the last hour")
     def list_metric(self, job_id: str, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The values of one metric of a job, oldest first; with `since`, only later ones."""
+        """List the values of one metric of a job, oldest first; with `since`, only later ones."""
         return self._store.query(JobMetric.key(job_id=job_id, metric_name=metric_name), after=since)
 
     @access_pattern("A metric over all jobs by time", index="GSI1")
     def list_metric_of_all_jobs(self, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
-        """The values of a metric of all jobs, oldest first; with `since`, only later ones."""
+        """List the values of a metric of all jobs, oldest first; with `since`, only later ones."""
         return self._store.query(JobMetric.by_name(metric_name=metric_name), after=since)
 
     @access_pattern("A metric over all jobs by job", index="GSI2")
     def list_metric_by_job(self, metric_name: str, job_id: str | None = None) -> Query[JobMetric]:
-        """The values of a metric, job by job; with a job id, only of that job."""
+        """List the values of a metric, job by job; with a job id, only of that job."""
         if job_id is None:
             return self._store.query(JobMetric.by_name_and_job(metric_name=metric_name))
         return self._store.query(JobMetric.by_name_and_job(metric_name=metric_name, job_id=job_id))
 
     @access_pattern("Checkpoints of a job")
     def list_checkpoints(self, job_id: str, *, newest_first: bool = False) -> Query[JobCheckpoint]:
-        """The checkpoints of a job, oldest first."""
+        """List the checkpoints of a job, oldest first."""
         return self._store.query(JobCheckpoint.key(job_id=job_id), newest_first=newest_first)
 
     @access_pattern("Checkpoints of all jobs", index="GSI1")
     def list_checkpoints_of_all_jobs(self) -> Query[JobCheckpoint]:
-        """All checkpoints, by job, then by time."""
+        """List every checkpoint, by job and then by time."""
         return self._store.query(JobCheckpoint.by_job())
 
     @access_pattern("Logs of a job")
     def list_logs(self, job_id: str, *, newest_first: bool = False, limit: int | None = None) -> Query[JobLog]:
-        """The log lines of a job, oldest first."""
+        """List the log lines of a job, oldest first."""
         return self._store.query(JobLog.key(job_id=job_id), newest_first=newest_first, limit=limit)
 
     @access_pattern("Logs of all jobs", index="GSI1")
     def list_logs_of_all_jobs(self) -> Query[JobLog]:
-        """All log lines, by job, then by time."""
+        """List every log line, by job and then by time."""
         return self._store.query(JobLog.by_job())
+
+    def list_log_texts(self, job_id: str) -> Query[JobLogText]:
+        """List where the full output of each run is stored; read it with GET /objects."""
+        return self._store.query(JobLogText.key(job_id=job_id))
+
+    def list_artifacts(self, job_id: str) -> Query[JobArtifact]:
+        """List the artifacts of a job, by name; read them with GET /objects."""
+        return self._store.query(JobArtifact.key(job_id=job_id))
 
     @access_pattern("Resources of a job")
     def list_resources(self, job_id: str) -> Query[JobResource]:
-        """The resources that a job holds or held."""
+        """List the resources that a job holds or held."""
         return self._store.query(JobResource.key(job_id=job_id))
 
     @access_pattern("Jobs of a resource", index="GSI1")
     def list_uses_of_resource(self, resource_id: str) -> Query[JobResource]:
-        """Every use of a resource by a job."""
+        """List the jobs that used a resource."""
         return self._store.query(JobResource.by_resource(resource_id=resource_id))
 
     @access_pattern("All resources", index="GSI1")
     def list_uses_of_resources(self) -> Query[JobResource]:
-        """Every use of a resource by any job, by resource."""
+        """List every use of a resource by any job, by resource."""
         return self._store.query(JobResource.by_resource())
 
     # --- dependencies and groups ------------------------------------------------------------------------------------
 
     @access_pattern("What jobs does job X depend on?", index="GSI1")
     def list_dependencies(self, job_id: str) -> Query[JobDependency]:
-        """The dependencies of a job."""
+        """List the dependencies of a job."""
         return self._store.query(JobDependency.by_dependent(job_id=job_id))
 
     @access_pattern("What jobs depend on job X?", index="GSI2")
     def list_dependents(self, job_id: str) -> Query[JobDependency]:
-        """The dependencies of other jobs on this one; for the start of a group, those of its children."""
+        """List the dependents of a job; for a group, also its children."""
         return self._store.query(JobDependency.by_dependency(dependency_job_id=job_id))
 
     @access_pattern("Best value of a rolled-up metric", index="GSI3")
@@ -183,7 +196,7 @@ class JobQueries:
 
     @access_pattern("Values of a metric after an epoch")
     def list_reports_of_epoch(self, job_id: str, metric_name: str, epoch: int) -> Query[JobMetric]:
-        """The values of a metric under a job after an epoch, for comparing children; oldest first."""
+        """List the values of a metric that children reported under a job after an epoch, oldest first."""
         reports = JobMetric.key(job_id=job_id, metric_name=metric_name)
         return self._store.query(reports, where=JobMetric.epoch == epoch)
 
@@ -199,7 +212,7 @@ class JobQueries:
 
     @access_pattern("Jobs of a group in a queue")
     def list_queued_of_group(self, queue_name: str, group_id: str) -> Query[QueueJob]:
-        """The queue entries of a group's jobs."""
+        """List the queue entries of a group's jobs."""
         return self._store.query(QueueJob.key(queue_name=queue_name), where=QueueJob.group_id == group_id)
 
     # --- instances and queues ---------------------------------------------------------------------------------------
@@ -211,17 +224,17 @@ class JobQueries:
 
     @access_pattern("Instances by status", index="GSI1")
     def list_instances_by_status(self, status: InstanceStatus) -> Query[Instance]:
-        """The instances with a status."""
+        """List the instances with a status."""
         return self._store.query(Instance.by_status(status=status))
 
     @access_pattern("Which jobs does an instance run")
     def list_jobs_of_instance(self, instance_id: str) -> Query[InstanceJob]:
-        """The jobs that an instance runs or ran."""
+        """List the jobs that an instance runs or ran."""
         return self._store.query(InstanceJob.key(instance_id=instance_id))
 
     @access_pattern("Which instances run a job", index="GSI1")
     def list_instances_of_job(self, job_id: str) -> Query[InstanceJob]:
-        """The instances that run or ran a job."""
+        """List the instances that run or ran a job."""
         return self._store.query(InstanceJob.by_job(job_id=job_id))
 
     def find_instances_of_job(self, job_id: str) -> list[InstanceJob]:
@@ -232,7 +245,7 @@ class JobQueries:
 
     @access_pattern("All queues", index="GSI1")
     def list_queues(self) -> Query[Queue]:
-        """All queues, by name."""
+        """List all queues, by name."""
         return self._store.query(Queue.by_name())
 
     @access_pattern("Get a queue")
@@ -242,7 +255,7 @@ class JobQueries:
 
     @access_pattern("Jobs of a queue")
     def list_jobs_of_queue(self, queue_name: str) -> Query[QueueJob]:
-        """The jobs in a queue, in no particular order."""
+        """List the jobs in a queue, in no particular order."""
         return self._store.query(QueueJob.key(queue_name=queue_name))
 
     def find_entry(self, job: Job) -> QueueJob | None:
@@ -253,10 +266,10 @@ class JobQueries:
 
     @access_pattern("Queues of a job", index="GSI1")
     def list_queues_of_job(self, job_id: str) -> Query[QueueJob]:
-        """The queues that contain a job."""
+        """List the queue entries of a job."""
         return self._store.query(QueueJob.by_job(job_id=job_id))
 
     @access_pattern("The next jobs of a queue", index="GSI3")
     def list_ready(self, queue_name: str, *, limit: int | None = None) -> Query[QueueJob]:
-        """The claimable jobs of a queue: the most urgent first, then the oldest."""
+        """List the jobs of a queue that are ready to run, by priority and then oldest first."""
         return self._store.query(QueueJob.ready(queue_name=queue_name), limit=limit)

@@ -186,11 +186,9 @@ class Flusher:
 
     @property
     def is_current(self) -> bool:
-        """Whether it is this thread."""
         return threading.current_thread() is self._thread
 
     def wake(self) -> None:
-        """Flush soon."""
         if not self._woken.is_set():
             self._woken.set()
 

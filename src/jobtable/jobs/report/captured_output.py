@@ -14,7 +14,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal, Self, TextIO, TypeAlias
@@ -29,7 +28,6 @@ from jobtable.jobs.report.log_lines import OWN_LINE, Line, LineSplitter, as_full
 from jobtable.jobs.report.log_text import TextSpool
 from jobtable.jobs.report.recording import ReportRules
 from jobtable.jobs.stored.entities import JobLog, JobLogText
-from jobtable.model.fields import format_timestamp
 from jobtable.store.retries import is_passing
 
 if TYPE_CHECKING:
@@ -133,7 +131,6 @@ class LineSender:
             self._stored = max(self._stored, sent)
 
     def hear(self, answer: Flushed) -> None:
-        """Receive an answer from the worker."""
         if answer.number is None:
             self._broken = answer
         for number, answers in list(self._wishes.items()):
@@ -141,16 +138,8 @@ class LineSender:
                 answers.put(answer)
 
     def _send_line(self, line: JobLog, is_whole: bool) -> None:
-        sent = (
-            is_whole,
-            format_timestamp(line.timestamp),
-            line.log_level.value,
-            line.message,
-            line.source,
-            line.exception,
-            line.time_to_live,
-        )
-        text, number = json.dumps(sent), next(self._numbers)
+        sent = line.model_dump(mode="json", exclude={"job_id"}, exclude_none=True)
+        text, number = json.dumps([is_whole, sent]), next(self._numbers)
         for start in range(0, len(text), _PIECE_BYTES):
             end = start + _PIECE_BYTES
             self._write(f"{_LINE}{number}{'.' if end >= len(text) else '+'}{text[start:end]}")
@@ -207,18 +196,8 @@ class LineReceiver:
             if len(self._unfinished) > _MOST_UNFINISHED:  # of threads that were ended in the middle of a line
                 del self._unfinished[next(iter(self._unfinished))]
             return None
-        sent = from_json("".join(self._unfinished.pop(found["number"])))
-        is_whole, moment, level, message, source, exception, expiry = sent
-        line = log_line(
-            self._job_id,
-            datetime.fromisoformat(moment),
-            level,
-            message,
-            source=source,
-            exception=exception,
-            time_to_live=expiry,
-        )
-        return SentLine(line, is_whole)
+        is_whole, sent = from_json("".join(self._unfinished.pop(found["number"])))
+        return SentLine(JobLog(job_id=self._job_id, **sent), is_whole)
 
 
 LINES_AT_ONCE = 1_000

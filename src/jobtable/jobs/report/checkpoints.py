@@ -7,19 +7,21 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
 from jobtable.files import whole_file
-from jobtable.jobs.lifecycle.leases import Lease, check_lease, lost_if_refused
+from jobtable.jobs.lifecycle.leases import check_lease, lost_if_refused
 from jobtable.jobs.report.buffer import Timeline
+from jobtable.jobs.report.run_files import RunFiles
 from jobtable.jobs.stored.entities import JobCheckpoint
-from jobtable.jobs.stored.locations import checkpoint_key, discard
+from jobtable.jobs.stored.locations import checkpoint_key, discard, named_in_records
 from jobtable.objects import ObjectStore, Source
 from jobtable.objects.store import CHUNK_SIZE
-from jobtable.store import Store, Transaction
+from jobtable.store import Transaction
 from jobtable.store.retries import insist
 
 T = TypeVar("T")
@@ -35,8 +37,9 @@ class SavedState:
     epoch: int = 0
     metrics: Mapping[str, float] = field(default_factory=dict)
     is_best: bool = False
-    has_model: bool = True
-    has_optimizer: bool = True
+    model_state: bool = True
+    """Whether it contains the state of the model."""
+    optimizer_state: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,34 +85,25 @@ class Checkpoint:
             )
 
 
-class Checkpoints:
-    """The checkpoints of one job. Reading needs no lease; writing fails once the lease is lost."""
+class Checkpoints(RunFiles):
+    """The checkpoints of the job of a run."""
 
-    def __init__(self, store: Store, objects: ObjectStore, job_id: str) -> None:
-        self._store = store
-        self._objects = objects
-        self._job_id = job_id
-        self._timeline = Timeline(store, job_id)
+    @cached_property
+    def _timeline(self) -> Timeline:
+        return Timeline(self._store, self._job_id)
 
     def find_latest(self) -> Checkpoint | None:
         """The last checkpoint, or None."""
         record = self._store.query(JobCheckpoint.key(job_id=self._job_id), newest_first=True, limit=1).first()
-        return None if record is None else Checkpoint(record, self._objects, self._store.clock)
+        return None if record is None else Checkpoint(record, self._objects, self._clock)
 
     def find_best(self) -> Checkpoint | None:
         """Return the checkpoint flagged as the best, or None."""
         flagged = self._flagged()
-        return Checkpoint(flagged[-1], self._objects, self._store.clock) if flagged else None
+        return Checkpoint(flagged[-1], self._objects, self._clock) if flagged else None
 
     def add(
-        self,
-        lease: Lease,
-        source: Source,
-        state: SavedState,
-        moment: datetime,
-        *,
-        ending: str | None = None,
-        keep_last: int | None = None,
+        self, source: Source, state: SavedState, *, ending: str | None = None, keep_last: int | None = None
     ) -> JobCheckpoint:
         """Save a state: the object first, then its record, which takes over the flag of the best one.
 
@@ -121,37 +115,26 @@ class Checkpoints:
 
         def record(at: datetime) -> JobCheckpoint:
             return JobCheckpoint(
-                job_id=self._job_id,
-                timestamp=at,
-                s3_bucket=self._objects.bucket,
-                s3_key=saved.key,
-                size_bytes=saved.size,
-                sha256=saved.sha256,
-                model_state=state.has_model,
-                optimizer_state=state.has_optimizer,
-                metrics=dict(state.metrics),
-                step=state.step,
-                epoch=state.epoch,
-                is_best=state.is_best,
+                job_id=self._job_id, timestamp=at, **named_in_records(self._objects, saved), **vars(state)
             )
 
         def write(tx: Transaction, times: Sequence[datetime]) -> None:
-            check_lease(tx, lease)
+            check_lease(tx, self._lease)
             for earlier in self._flagged(before=times[0]) if state.is_best else []:
                 tx.update(earlier, JobCheckpoint.is_best.set(False))
             tx.add(record(times[0]))
 
         try:
-            with lost_if_refused(lease):
-                (time,) = self._timeline.commit([moment], write)
+            with lost_if_refused(self._lease):
+                (time,) = self._timeline.commit([self._clock.now()], write)
         except ConflictError:
             discard(self._objects, saved.key)
             raise
         if keep_last is not None:
-            self.keep_last(lease, keep_last)
+            self.keep_last(keep_last)
         return record(time)
 
-    def keep_last(self, lease: Lease, count: int) -> int:
+    def keep_last(self, count: int) -> int:
         """Delete all but the last `count` and the best, records before objects; return how many."""
         if count < 1:
             raise ValueRefusedError(f"job {self._job_id}: keep_last must be at least 1, not {count}")
@@ -159,8 +142,8 @@ class Checkpoints:
         removed = [record for record in newest_first[count:] if not record.is_best]
         for start in range(0, len(removed), _MOST_REMOVED_TOGETHER):
             together = removed[start : start + _MOST_REMOVED_TOGETHER]
-            with lost_if_refused(lease), self._store.transaction() as tx:
-                check_lease(tx, lease)
+            with lost_if_refused(self._lease), self._store.transaction() as tx:
+                check_lease(tx, self._lease)
                 for record in together:
                     tx.delete(record)
             for record in together:

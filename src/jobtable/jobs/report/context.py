@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.buffer import Flusher, Timed
 from jobtable.jobs.report.captured_output import LineSender
 from jobtable.jobs.report.checkpoints import Checkpoint, Checkpoints, SavedState
@@ -27,6 +26,7 @@ from jobtable.jobs.report.recording import (
     stored_number,
     whole_number,
 )
+from jobtable.jobs.report.run_files import Artifacts
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.submit.definition import Definition
 
@@ -241,15 +241,14 @@ class JobContext:
             epoch=whole_number("epoch", epoch) or 0,
             metrics={name: value for name, value in values.items() if value is not None},
             is_best=is_best,
-            has_model=model_state,
-            has_optimizer=optimizer_state,
+            model_state=model_state,
+            optimizer_state=optimizer_state,
         )
         saved = Path(source) if isinstance(source, str) else source
         kept = self._rules.keep_checkpoints if keep_last is None else keep_last
-        now = self.work.clock.now()
         with self._noticing_loss():
             return self.work.recording.insist(
-                lambda: self._checkpoints.add(self._lease, saved, state, now, keep_last=kept), "save a checkpoint"
+                lambda: self._checkpoints.add(saved, state, keep_last=kept), "save a checkpoint"
             )
 
     def resume(self, *, best: bool = False) -> Checkpoint | None:
@@ -261,9 +260,7 @@ class JobContext:
         """Store a file or bytes under a name, replacing what had it; LeaseLostError as for checkpoints."""
         kept = Path(source) if isinstance(source, str) else source
         with self._noticing_loss():
-            return self.work.recording.insist(
-                lambda: self._artifacts.put(self._lease, name, kept, self.work.clock), f"store artifact {name}"
-            )
+            return self.work.recording.insist(lambda: self._artifacts.put(name, kept), f"store artifact {name}")
 
     # --- the run ----------------------------------------------------------------------------------------------------
 

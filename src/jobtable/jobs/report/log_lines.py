@@ -48,7 +48,6 @@ class LineSplitter:
         self._last_line = 0
 
     def feed(self, data: bytes) -> None:
-        """Take more bytes."""
         self._held = self._held[self._taken :] + data
         self._start -= self._taken
         self._taken = 0
@@ -217,7 +216,6 @@ class JobLogHandler(logging.Handler):
         self._context = context
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log one record."""
         if self._context.is_flushing:
             return  # the store logs this itself; logging it again would never end
         try:

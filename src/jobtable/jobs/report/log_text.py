@@ -6,16 +6,16 @@ import contextlib
 import tempfile
 import threading
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 from jobtable.clock import Clock
 from jobtable.errors import ObjectStoreError
-from jobtable.jobs.lifecycle.leases import Lease, is_known, lost_if_refused
+from jobtable.jobs.lifecycle.leases import is_known, lost_if_refused
+from jobtable.jobs.report.run_files import RunFiles
 from jobtable.jobs.stored.entities import Job, JobLogText
-from jobtable.jobs.stored.locations import log_part_key, log_text_key
+from jobtable.jobs.stored.locations import log_part_key, log_text_key, named_in_records
 from jobtable.objects import ObjectInfo, ObjectStore
 from jobtable.objects.store import CHUNK_SIZE, Readable
-from jobtable.store import Store
 
 MOST_HEAD_BYTES = 48 << 20
 """The text is kept up to here."""
@@ -39,7 +39,6 @@ class TextSpool:
         self.line_count = 0
 
     def append(self, data: bytes) -> None:
-        """Take more of the text."""
         self.line_count += data.count(b"\n")
         room = self._most_head - self.head_bytes
         if room > 0:
@@ -57,7 +56,6 @@ class TextSpool:
                 self._tail.write(piece)
 
     def head(self, start: int, length: int) -> bytes:
-        """Some of the first bytes."""
         self._head.seek(start)
         return self._head.read(min(length, self.head_bytes - start))
 
@@ -74,7 +72,6 @@ class TextSpool:
             yield self._ring((begin + start) % self._most_tail, min(CHUNK_SIZE, kept - start))
 
     def close(self) -> None:
-        """Remove the temporary files."""
         for file in (self._head, self._tail):
             with contextlib.suppress(OSError):  # the disk may be full
                 file.close()
@@ -106,16 +103,8 @@ class ChunkReader:
         return data
 
 
-class RunText:
+class RunText(RunFiles):
     """Where the full text of one run is kept: in parts while the run goes on, then as one object with its record."""
-
-    def __init__(self, store: Store, objects: ObjectStore, clock: Clock, lease: Lease) -> None:
-        self._store = store
-        self._objects = objects
-        self._clock = clock
-        self._lease = lease
-        self._job_id = lease.job.job_id
-        self._epoch = lease.epoch
 
     def put_part(self, number: int, data: bytes, line_count: int) -> None:
         """Store part `number`, from 0, replacing an earlier version; the first one also creates the record.
@@ -123,17 +112,17 @@ class RunText:
         LeaseLostError if the job was deleted; a run that only lost its lease keeps its own text.
         """
         self._refuse_if_gone()
-        part = self._objects.put(log_part_key(self._job_id, self._epoch, number), data)
+        part = self._objects.put(log_part_key(self._job_id, self._lease.epoch, number), data)
         if number == 0:
-            self._put_record(self._record(part, line_count, part_count=1))
+            self._put_record(self._record(part, sha256=None, line_count=line_count, part_count=1))
 
     def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
         """Store the text as one object, record it, and delete the parts; LeaseLostError as above."""
         self._refuse_if_gone()
-        whole = self._objects.put(log_text_key(self._job_id, self._epoch), source)
-        record = self._record(whole, line_count, sha256=whole.sha256)
+        whole = self._objects.put(log_text_key(self._job_id, self._lease.epoch), source)
+        record = self._record(whole, line_count=line_count)
         self._put_record(record)
-        remove_parts(self._objects, self._job_id, self._epoch, part_count)
+        remove_parts(self._objects, self._job_id, self._lease.epoch, part_count)
         return record
 
     def _refuse_if_gone(self) -> None:
@@ -148,20 +137,9 @@ class RunText:
             tx.check(Job.key(job_id=self._job_id), is_known(self._lease))
             tx.put(record)
 
-    def _record(
-        self, named: ObjectInfo, line_count: int, *, part_count: int = 0, sha256: str | None = None
-    ) -> JobLogText:
-        return JobLogText(
-            job_id=self._job_id,
-            lease_epoch=self._epoch,
-            s3_bucket=self._objects.bucket,
-            s3_key=named.key,
-            size_bytes=named.size,
-            line_count=line_count,
-            part_count=part_count,
-            sha256=sha256,
-            created_at=self._clock.now(),
-        )
+    def _record(self, named: ObjectInfo, **more: Any) -> JobLogText:
+        fields = {**named_in_records(self._objects, named), "created_at": self._clock.now(), **more}
+        return JobLogText(job_id=self._job_id, lease_epoch=self._lease.epoch, **fields)
 
 
 class LogText:
@@ -221,7 +199,6 @@ class LogText:
         return self._place.put_whole(ChunkReader(self._spool.chunks()), self._spool.line_count, self._part_count)
 
     def close(self) -> None:
-        """Remove the temporary files."""
         self._spool.close()
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
 from operator import index
-from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+from typing import Any, Literal, SupportsFloat, SupportsIndex, TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.jobs.report.artifacts import Artifacts
 from jobtable.jobs.report.buffer import RecordBuffer
 from jobtable.jobs.report.checkpoints import Checkpoints
 from jobtable.jobs.report.log_text import LogText, RunText, TextSpool
+from jobtable.jobs.report.run_files import Artifacts
 from jobtable.jobs.stored.entities import Job, JobMetric
 from jobtable.jobs.submit.definition import RollUp, refusing
 from jobtable.objects import ObjectStore
@@ -54,13 +54,11 @@ class ReportRules:
 
     @staticmethod
     def of(job: Job) -> ReportRules:
-        """The rules in `job_config`."""
-        config = _config_of(job)
         return ReportRules(
             roll_up_of(job),
-            _seconds(job, config, "metrics_ttl_seconds"),
-            _seconds(job, config, "logs_ttl_seconds"),
-            _count(job, config, "keep_checkpoints"),
+            _positive(job, "metrics_ttl_seconds", "number of seconds"),
+            _positive(job, "logs_ttl_seconds", "number of seconds"),
+            _positive(job, "keep_checkpoints", "whole number"),
         )
 
 
@@ -160,22 +158,13 @@ def refuse_unstorable(metric: JobMetric) -> None:
     requests.put(metric, None)
 
 
-def _seconds(job: Job, config: dict[str, Any], name: str) -> float | None:
-    given = config.get(name)
-    if given is None:
-        return None
-    if isinstance(given, int | float) and not isinstance(given, bool) and given > 0:
-        return float(given)
-    raise ValueRefusedError(
-        f"job {job.job_id}: {name} in job_config must be a positive number of seconds, not {given!r}"
-    )
-
-
-def _count(job: Job, config: dict[str, Any], name: str) -> int | None:
-    given = config.get(name)
-    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
+def _positive(job: Job, name: str, what: Literal["number of seconds", "whole number"]) -> Any:
+    """Return a member of `job_config`, or None if it is missing; ValueRefusedError if it is not positive."""
+    given: Any = _config_of(job).get(name)
+    is_number = isinstance(given, int if what == "whole number" else int | float) and not isinstance(given, bool)
+    if given is None or (is_number and given > 0):
         return given
-    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config must be a positive whole number, not {given!r}")
+    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config must be a positive {what}, not {given!r}")
 
 
 class Recording:
@@ -203,9 +192,7 @@ class Recording:
         return RunText(self._store, self._objects, self._clock, lease)
 
     def checkpoints(self, lease: Lease) -> Checkpoints:
-        """The checkpoints of a run's job."""
-        return Checkpoints(self._store, self._objects, lease.job.job_id)
+        return Checkpoints(self._store, self._objects, self._clock, lease)
 
     def artifacts(self, lease: Lease) -> Artifacts:
-        """The artifacts of a run's job."""
-        return Artifacts(self._store, self._objects, lease.job.job_id)
+        return Artifacts(self._store, self._objects, self._clock, lease)

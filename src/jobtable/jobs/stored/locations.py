@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from jobtable.errors import ObjectStoreError
 from jobtable.jobs.stored.entities import Job, JobArtifact, JobCheckpoint, JobLogText
-from jobtable.objects import ObjectStore, key_parts, object_key
+from jobtable.objects import ObjectInfo, ObjectStore, key_parts, object_key
 from jobtable.store import Store
 
 ROOT = "jobs"
@@ -14,12 +15,10 @@ ROOT = "jobs"
 
 
 def job_prefix(job_id: str) -> str:
-    """Return the prefix of all objects of a job."""
     return object_key(ROOT, job_id)
 
 
 def checkpoint_key(job_id: str, name: str) -> str:
-    """Return the key of a checkpoint."""
     return object_key(ROOT, job_id, "checkpoints", name)
 
 
@@ -39,13 +38,17 @@ def merged_text_key(job_id: str, epoch: int) -> str:
 
 
 def log_parts_prefix(job_id: str, epoch: int) -> str:
-    """Return the prefix of the parts of a text."""
     return object_key(ROOT, job_id, "log", f"{epoch}.parts")
 
 
 def log_part_key(job_id: str, epoch: int, number: int) -> str:
     """Return the key of one part of a text, numbered from 0."""
     return object_key(ROOT, job_id, "log", f"{epoch}.parts", f"{number:05d}")
+
+
+def named_in_records(objects: ObjectStore, info: ObjectInfo) -> dict[str, Any]:
+    """Return the fields by which a record names an object."""
+    return {"s3_bucket": objects.bucket, "s3_key": info.key, "size_bytes": info.size, "sha256": info.sha256}
 
 
 def discard(objects: ObjectStore, key: str) -> None:

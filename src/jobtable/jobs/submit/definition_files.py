@@ -115,7 +115,6 @@ def _count(node: yaml.Node, counted: dict[yaml.Node, int]) -> int:
 
 
 def _problem(error: yaml.YAMLError | ValueError) -> str:
-    """Return the problem in one line."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return " ".join(str(error).split())
     mark = error.problem_mark

@@ -192,23 +192,20 @@ def _job_above(parent: Job | None, known: Mapping[str, Job]) -> Job | None:
     return None if parent is None or not parent.is_final else known.get(str(parent.parent_job_id))
 
 
+_AS_GIVEN = ("name", "description", "priority", "estimated_duration", "tags", "job_type", "job_stage", "max_attempts")
+"""The fields that a job has as its caller gives them."""
+
+
 def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> Job:
     return Job(
         job_id=str(new.job_id),
-        name=new.name,
-        description=new.description,
+        **{name: getattr(new, name) for name in _AS_GIVEN},
+        parent_job_id=new.parent_job_id,
         created_at=now,
         created_by=new.user,
-        priority=new.priority,
         job_config=new.job_config(),
-        estimated_duration=new.estimated_duration,
-        tags=new.tags,
-        job_type=new.job_type,
-        parent_job_id=new.parent_job_id,
         root_job_id=None if parent is None else parent.root_job_id or parent.job_id,
-        job_stage=new.job_stage,
         queue_name=new.queue,
-        max_attempts=new.max_attempts,
         dependents=0 if new.parent_waits is None else 1,
         is_gated=is_gated,
         changed_at=now,

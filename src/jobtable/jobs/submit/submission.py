@@ -1,4 +1,7 @@
-"""Submitting jobs: each is written with its history, its queue entry and the edges to its dependencies."""
+"""Submitting jobs: each is written with its history, its queue entry and the edges to its dependencies.
+
+A job that exists can be submitted again, as a new one that may be changed.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,22 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from jobtable.errors import ConflictError, DependencyCycleError, TransactionFailedError, ValueRefusedError
+from jobtable.errors import (
+    ConflictError,
+    DependencyCycleError,
+    JobStateError,
+    TransactionFailedError,
+    ValueRefusedError,
+)
 from jobtable.jobs.core import EngineCore
 from jobtable.jobs.dependencies.edges import Event, awaited, condition_of, describe, find_path
 from jobtable.jobs.dependencies.verbs import graph_version, raise_version, watch
 from jobtable.jobs.lifecycle.leases import IS_THERE
+from jobtable.jobs.lifecycle.owners import owner_of
 from jobtable.jobs.lifecycle.transitions import ensure_queue, length_of
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobStatus, Queue
 from jobtable.jobs.stored.field_types import FINAL
-from jobtable.jobs.submit.definition import EdgeCondition, NewJob, new_job
+from jobtable.jobs.submit.definition import DEFAULT_QUEUE, Definition, EdgeCondition, NewJob, new_job
 from jobtable.jobs.submit.preparation import SHARED_ACTIONS, Prepared, prepare
 from jobtable.model import Condition, Entity
 from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
@@ -286,3 +296,29 @@ def _misses_a_queue(error: TransactionFailedError) -> bool:
     return any(
         failure.current is None and (failure.verb, failure.entity) == ("update", "Queue") for failure in error.failures
     )
+
+
+def copy_of(job: Job) -> NewJob:
+    """Return a new job that does the same, without user, key, id, parent and dependencies; or raise JobStateError."""
+    problem = why_no_copy(job)
+    if problem is not None:
+        raise JobStateError(f"job {job.job_id} cannot be submitted again: {problem}")
+    definition = job.definition
+    own = ("name", "description", "job_type", "priority", "tags", "estimated_duration", "max_attempts")
+    return NewJob(
+        **{name: getattr(job, name) for name in own},
+        **{name: getattr(definition, name) for name in Definition.model_fields},
+        queue=job.queue_name or DEFAULT_QUEUE,
+        config={name: value for name, value in (definition.model_extra or {}).items() if name != "roll_up"},
+    )
+
+
+def why_no_copy(job: Job) -> str | None:
+    definition = job.definition
+    if definition.problem is not None:
+        return definition.problem
+    if definition.task is None:
+        return "it is a group"
+    if owner_of(job) is not None:
+        return "it is part of something larger; start that again"
+    return None

@@ -111,7 +111,6 @@ class ForkServer:
         self._send(_KILL, child.pid, signum)
 
     def is_alive(self) -> bool:
-        """Whether the server can still fork."""
         return self._process.poll() is None
 
     def close(self) -> None:

@@ -73,7 +73,6 @@ class Heartbeats:
         self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
@@ -89,7 +88,6 @@ class Heartbeats:
         return held
 
     def drop(self, held: Held) -> None:
-        """Stop keeping a lease alive."""
         with self._lock:
             self._held.pop((held.lease.job.job_id, held.lease.epoch), None)
 
@@ -200,7 +198,6 @@ class WorkerReport:
 
     @property
     def runs(self) -> int:
-        """How many runs there were."""
         ended = self.completed + self.failed + self.stopped + self.cancelled
         return ended + self.suspended + self.released + self.lost
 
@@ -215,12 +212,10 @@ class Conclusions:
         self._counts: Counter[str] = Counter()
 
     def report(self) -> WorkerReport:
-        """What was counted."""
         with self._lock:
             return WorkerReport(**self._counts)
 
     def count(self, what: str, number: int = 1) -> None:
-        """Add to one of the report's numbers."""
         with self._lock:
             self._counts[what] += number
 
@@ -329,25 +324,36 @@ class Conclusions:
             raise
 
 
-class SlotThreads:
-    """Running threads; calls `on_free` when one ends, with its failure or None."""
+class Slots:
+    """Threads in which a worker runs jobs; calls `on_free` when one ends, with its failure or None."""
 
-    def __init__(self, on_free: Callable[[BaseException | None], None]) -> None:
+    def __init__(
+        self,
+        count: int,
+        jobs: WorkVerbs,
+        heartbeats: Heartbeats,
+        conclusions: Conclusions,
+        on_free: Callable[[BaseException | None], None],
+    ) -> None:
+        self._count = count
+        self._jobs = jobs
+        self._heartbeats = heartbeats
+        self._conclusions = conclusions
         self._on_free = on_free
         self._lock = threading.Lock()
         self._running: set[threading.Thread] = set()
 
-    def __len__(self) -> int:
-        return len(self._running)
+    def is_idle(self) -> bool:
+        """Return whether no job runs."""
+        return not self._running
 
-    def start(self, work: Callable[[], None], name: str) -> None:
-        """Run some work in a thread of its own."""
-        thread = threading.Thread(target=self._run, args=(work,), name=name)
+    def _start_thread(self, work: Callable[[], None], name: str) -> None:
+        thread = threading.Thread(target=self._run_thread, args=(work,), name=name)
         with self._lock:
             self._running.add(thread)
         thread.start()
 
-    def _run(self, work: Callable[[], None]) -> None:
+    def _run_thread(self, work: Callable[[], None]) -> None:
         failure: BaseException | None = None
         try:
             work()

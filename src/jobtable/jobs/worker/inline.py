@@ -19,7 +19,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import headline_and_trace
 from jobtable.jobs.submit.definition import Definition
 from jobtable.jobs.verbs import WorkVerbs
-from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, SlotThreads, Wish
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, Slots, Wish
 
 if TYPE_CHECKING:
     from jobtable.jobs.worker.process_slots import ProcessSlots
@@ -79,7 +79,6 @@ class StopFlag:
         self.was_seen = False
 
     def ask(self) -> None:
-        """Ask the task to end."""
         self._asked.set()
 
     def should_stop(self) -> bool:
@@ -168,8 +167,8 @@ def _shortened(text: str, most: int) -> str:
     return f"{text[:head]}\n[... {len(text) - most:,} characters ...]\n{text[head - most :]}"
 
 
-class InlineSlots:
-    """Runs batches of jobs, each batch in a thread; calls `on_free` when a thread ends.
+class InlineSlots(Slots):
+    """Runs batches of jobs, each batch in a thread.
 
     Only tasks marked `inline`, without limits of time or memory, run in the worker's process, which could not enforce
     them. Other jobs of a batch run in processes, one after the other.
@@ -182,26 +181,19 @@ class InlineSlots:
         heartbeats: Heartbeats,
         conclusions: Conclusions,
         on_free: Callable[[BaseException | None], None],
+        *,
         open_processes: Callable[[], ProcessSlots],
         is_draining: Callable[[], bool],
     ) -> None:
-        self._count = count
-        self._jobs = jobs
-        self._heartbeats = heartbeats
-        self._conclusions = conclusions
+        super().__init__(count, jobs, heartbeats, conclusions, on_free)
         self._open_processes = open_processes
         self._is_draining = is_draining
         self._processes: ProcessSlots | None = None
-        self._lock = threading.Lock()
-        self._threads = SlotThreads(on_free)
+        self._opening = threading.Lock()
 
     def room(self) -> int:
         """How many more jobs can be taken now."""
-        return BATCH_SIZE if len(self._threads) < self._count else 0
-
-    def is_idle(self) -> bool:
-        """Whether no job runs."""
-        return not self._threads
+        return BATCH_SIZE if len(self._running) < self._count else 0
 
     def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
         """Run claimed jobs one after the other in one thread."""
@@ -209,11 +201,11 @@ class InlineSlots:
         for lease in leases:
             stop = StopFlag()
             batch.append((self._heartbeats.hold(lease, claimed_at, partial(_ask, stop)), stop))
-        self._threads.start(partial(self._run, batch), "batch of jobs")
+        self._start_thread(partial(self._run, batch), "batch of jobs")
 
     def drain(self, grace_seconds: float) -> None:
         """Let inline jobs finish, release those that have not started, and tell jobs in processes to end."""
-        with self._lock:
+        with self._opening:
             processes = self._processes
         if processes is not None:
             processes.drain(grace_seconds)
@@ -263,7 +255,7 @@ class InlineSlots:
         return report.outcome()
 
     def _in_process(self) -> ProcessSlots:
-        with self._lock:
+        with self._opening:
             if self._processes is None:
                 self._processes = self._open_processes()
             return self._processes

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import pickle
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,7 +14,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.captured_output import OutputCapture
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.forkserver import ForkServer, ServerLostError
-from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, SlotThreads
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, Slots
 from jobtable.jobs.worker.processes import JobProcess
 from jobtable.jobs.worker.runner import Request
 from jobtable.store.retries import insist
@@ -31,45 +30,37 @@ _PAUSE_SECONDS = 1.0
 """How long a job that could not be started is held before its release."""
 
 
-class ProcessSlots:
-    """Runs up to `count` jobs at once; calls `on_free` when one ends."""
+class ProcessSlots(Slots):
+    """Runs up to `count` jobs at once."""
 
     def __init__(
         self,
         count: int,
-        open_jobs: Callable[[], WorkVerbs],
         jobs: WorkVerbs,
         heartbeats: Heartbeats,
         conclusions: Conclusions,
         on_free: Callable[[BaseException | None], None],
+        *,
+        open_jobs: Callable[[], WorkVerbs],
         preload: Sequence[str] = (),
     ) -> None:
+        super().__init__(count, jobs, heartbeats, conclusions, on_free)
         _check_picklable(open_jobs)
-        self._count = count
         self._open_jobs = open_jobs
-        self._jobs = jobs
-        self._heartbeats = heartbeats
-        self._conclusions = conclusions
         self._preload = (*own_modules(open_jobs), *preload)
-        self._lock = threading.Lock()
         self._server = ForkServer(self._preload)
-        self._threads = SlotThreads(on_free)
         self._processes: set[JobProcess] = set()
         self._drain_seconds: float | None = None
 
     def room(self) -> int:
         """How many more jobs can start now."""
-        return self._count - len(self._threads)
-
-    def is_idle(self) -> bool:
-        """Whether no job runs."""
-        return not self._threads
+        return self._count - len(self._running)
 
     def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
         """Run claimed jobs, each in its thread and process."""
         for lease in leases:
             held = self._heartbeats.hold(lease, claimed_at)
-            self._threads.start(partial(self.run_now, held), f"job {lease.job.job_id}")
+            self._start_thread(partial(self.run_now, held), f"job {lease.job.job_id}")
 
     def drain(self, grace_seconds: float) -> None:
         """Tell all jobs to end, and release those that do not in time."""

@@ -8,12 +8,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Literal
 
 from jobtable.errors import ConflictError, JobtableError, ValueRefusedError
-from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
+from jobtable.jobs.lifecycle.instances import InstanceInfo, new_instance
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.holding import Conclusions, Heartbeats, WorkerReport
@@ -184,28 +185,26 @@ class Worker:
         """Work until drained, or until the queues are empty; return what was done."""
         with ExitStack() as cleanup:
             self._jobs = cleanup.enter_context(self._open_jobs())
-            registration = Registration(
-                self._jobs,
+            self._instance = instance = new_instance(
+                self._jobs.clock,
                 self._info,
                 queues=self._queues,
                 slots=self._slot_count,
                 lease_seconds=self._lease_seconds,
             )
-            self._instance = registration.instance
-            heartbeats = Heartbeats(
-                self._jobs, self._lease_seconds, beat_instance=registration.beat, on_failure=self._events.put
-            )
+            beat = partial(self._jobs.instances.beat, instance)
+            heartbeats = Heartbeats(self._jobs, self._lease_seconds, beat_instance=beat, on_failure=self._events.put)
             self._conclusions = Conclusions(self._jobs, heartbeats)
             self._upkeep = Upkeep(self._jobs, self._queues, self._lease_seconds)
             self._slots = self._make_slots(heartbeats)
             cleanup.callback(self._slots.close)
             patiently(
-                registration.register,
+                partial(self._jobs.instances.register, instance),
                 "register this worker",
                 clock=self._jobs.clock,
                 goes_on=lambda: not self._is_draining,
             )
-            cleanup.callback(self._unregister, registration)
+            cleanup.callback(self._unregister)
             heartbeats.start()
             cleanup.callback(heartbeats.close)
             if threading.current_thread() is threading.main_thread():  # otherwise the process is not the worker's
@@ -324,30 +323,17 @@ class Worker:
     # --- set-up -----------------------------------------------------------------------------------------------------
 
     def _make_slots(self, heartbeats: Heartbeats) -> ProcessSlots | InlineSlots:
-        def processes() -> ProcessSlots:
-            return ProcessSlots(
-                self._slot_count,
-                self._open_jobs,
-                self._jobs,
-                heartbeats,
-                self._conclusions,
-                self._events.put,
-                self._preload,
-            )
-
+        common = self._slot_count, self._jobs, heartbeats, self._conclusions, self._events.put
+        processes = partial(ProcessSlots, *common, open_jobs=self._open_jobs, preload=self._preload)
         if self._mode == "process":
             return processes()
-        return InlineSlots(
-            self._slot_count,
-            self._jobs,
-            heartbeats,
-            self._conclusions,
-            self._events.put,
-            processes,
-            lambda: self._is_draining or self._failure is not None,
-        )
 
-    def _unregister(self, registration: Registration) -> None:
+        def is_draining() -> bool:
+            return self._is_draining or self._failure is not None
+
+        return InlineSlots(*common, open_processes=processes, is_draining=is_draining)
+
+    def _unregister(self) -> None:
         until = self._jobs.clock.monotonic() + self._lease_seconds
         # This may take long while the store is away, and the user who pressed Ctrl-C should know.
         reminder = threading.Timer(_SILENT_SECONDS, _LOG.info, [_STILL_ENDING])
@@ -355,7 +341,7 @@ class Worker:
         reminder.start()
         try:
             patiently(
-                registration.stop,
+                partial(self._jobs.instances.stop, self._instance),
                 "unregister this worker",
                 clock=self._jobs.clock,
                 goes_on=lambda: self._jobs.clock.monotonic() < until,

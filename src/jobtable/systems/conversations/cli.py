@@ -31,6 +31,7 @@ from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.settings import Settings
 from jobtable.systems.conversations.analysis.polis_export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
+from jobtable.systems.conversations.conversation_runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
@@ -42,7 +43,6 @@ from jobtable.systems.conversations.entities import (
 )
 from jobtable.systems.conversations.pipeline import PIPELINE, PipelineStage
 from jobtable.systems.conversations.run_comparison import compare_runs
-from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 
 app = new_group()
 
@@ -84,8 +84,7 @@ def analyze(
     ] = None,
     seed: Seed = 0,
     embed: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Function from texts to an array, instead of TF-IDF"),
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="Function from texts to an array, instead of TF-IDF")
     ] = None,
     include_moderated: Annotated[
         bool, typer.Option("--include-moderated", help="Include comments that were moderated out")

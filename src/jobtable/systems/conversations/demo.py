@@ -8,8 +8,8 @@ from jobtable.app import Services
 from jobtable.demo import USER, DemoPart, DemoState
 from jobtable.jobs.stored.field_types import FINAL, Status
 from jobtable.systems.conversations.analysis.polis_export import read_files, write_export
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.example import generate_export
-from jobtable.systems.conversations.runs import ConversationRuns
 
 _CONVERSATION, _RUN = "demo-town-hall", "demo-run"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, path_of
-from jobtable.systems.conversations.pipeline import PipelineStage
-from jobtable.systems.conversations.runs import (
+from jobtable.systems.conversations.conversation_runs import (
     QUEUE,
     ConversationRuns,
     Deleted,
@@ -14,6 +13,7 @@ from jobtable.systems.conversations.runs import (
     RunSettings,
     checked_settings,
 )
+from jobtable.systems.conversations.pipeline import PipelineStage
 
 
 class ServerRuns(ConversationRuns):

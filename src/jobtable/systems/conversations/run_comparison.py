@@ -11,9 +11,9 @@ from math import comb
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.entities import CommentClusterAssignment, CommentExtremity, JobResult, TopicName
 from jobtable.systems.conversations.pipeline import STAGE_OF
-from jobtable.systems.conversations.runs import ConversationRuns
 
 R = TypeVar("R", bound=JobResult)
 

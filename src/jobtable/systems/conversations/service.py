@@ -10,17 +10,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.model import Table
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
-from jobtable.systems.conversations.entities import (
-    CONVERSATION_INDEX,
-    TABLES,
-    CommentCluster,
-    CommentClusterAssignment,
-    CommentEmbedding,
-    CommentExtremity,
-    GraphEdge,
-    JobResult,
-    TopicName,
-)
+from jobtable.systems.conversations.entities import CONVERSATION_INDEX, TABLES, JobResult
 
 R = TypeVar("R", bound=JobResult)
 
@@ -74,31 +64,11 @@ class Conversations:
         return sum(self._store.batch_delete(self._store.query(kind.key(job_id=job_id))) for kind in kinds)
 
     @access_pattern("Get a specific item: comment embedding")
-    def get_comment_embedding(self, job_id: str, comment_id: int) -> CommentEmbedding:
-        """Return the embedding of a comment, or raise NotFoundError."""
-        return self._store.get(CommentEmbedding.key(job_id=job_id, comment_id=comment_id))
-
     @access_pattern("Get a specific item: cluster assignment")
-    def get_cluster_assignment(self, job_id: str, comment_id: int) -> CommentClusterAssignment:
-        """Return the clusters of a comment, or raise NotFoundError."""
-        return self._store.get(CommentClusterAssignment.key(job_id=job_id, comment_id=comment_id))
-
     @access_pattern("Get a specific item: cluster structure")
-    def get_cluster(self, job_id: str, cluster_key: str) -> CommentCluster:
-        """Return a cluster, or raise NotFoundError."""
-        return self._store.get(CommentCluster.key(job_id=job_id, cluster_key=cluster_key))
-
     @access_pattern("Get a specific item: graph edge")
-    def get_graph_edge(self, job_id: str, edge_id: str) -> GraphEdge:
-        """Return an edge, or raise NotFoundError."""
-        return self._store.get(GraphEdge.key(job_id=job_id, edge_id=edge_id))
-
     @access_pattern("Get a specific item: topic name")
-    def get_topic_name(self, job_id: str, topic_key: str) -> TopicName:
-        """Return the name of a topic, or raise NotFoundError."""
-        return self._store.get(TopicName.key(job_id=job_id, topic_key=topic_key))
-
     @access_pattern("Get a specific item: comment extremity")
-    def get_comment_extremity(self, job_id: str, comment_id: int) -> CommentExtremity:
-        """Return the extremity of a comment, or raise NotFoundError."""
-        return self._store.get(CommentExtremity.key(job_id=job_id, comment_id=comment_id))
+    def get_result(self, kind: type[R], job_id: str, range_key: int | str) -> R:
+        """Return one result of a job by its range key, or raise NotFoundError."""
+        return self._store.get(kind.key(**dict(zip(kind.__schema__.table.primary, (job_id, range_key), strict=True))))

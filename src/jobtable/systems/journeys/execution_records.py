@@ -12,7 +12,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobExecution, JobReport
-from jobtable.systems.journeys.locations import ExecutionFolder, ObjectKind, key_of, parse_key
+from jobtable.systems.journeys.object_keys import ExecutionFolder, ObjectKind, key_of, parse_key
 from jobtable.systems.journeys.parts import ReportType
 from jobtable.systems.journeys.running.step_log import read_lines
 from jobtable.systems.journeys.running.step_reports import ReportContent, ReportDraft, execution_summary

@@ -38,10 +38,7 @@ class ServerJourneys(Journeys):
         self._server = server
 
     def create_journey(
-        self,
-        journey: Journey,
-        stages: Sequence[StageDefinition] | None = None,
-        rules: Sequence[SecondBrainRule] = (),
+        self, journey: Journey, stages: Sequence[StageDefinition] | None = None, rules: Sequence[SecondBrainRule] = ()
     ) -> None:
         self._create(journey, {"stages": to_jsonable_python(stages), "rules": to_jsonable_python(list(rules))})
 

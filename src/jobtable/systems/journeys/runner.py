@@ -41,7 +41,9 @@ from jobtable.systems.journeys.running.stage_jobs import (
 from jobtable.systems.journeys.running.stage_run import ExecutionLost, Hold, RunEnd, StageRun, no_fence
 
 QUEUE = "journeys"
-_PAUSED = "the journey is paused"
+_PAUSED = {"reason": "paused"}
+"""The result of a job that stopped because its journey was paused."""
+_PAUSED_MESSAGE = "the journey is paused"
 _MOST_INTERRUPTIONS = 10
 """Finished steps stay finished, so a stage may lose more workers than other jobs before it fails."""
 _PRIORITIES = {Priority.CRITICAL: 900, Priority.HIGH: 700, Priority.MEDIUM: 500, Priority.LOW: 300}
@@ -52,7 +54,7 @@ class JourneyRunner:
 
     def __init__(self, jobs: Jobs, *, queue: str = QUEUE) -> None:
         self.jobs = jobs
-        self.flow = JourneyFlow(jobs.store, jobs.clock, _new_job_id)
+        self.flow = JourneyFlow(jobs.store, jobs.clock, lambda: f"JOB-{uuid.uuid4().hex[:16].upper()}")
         self._queue = queue
 
     def run(self, journey_id: str, *, by: str = "user") -> Journey:
@@ -131,7 +133,7 @@ class JourneyRunner:
         if state.journey.status is not JourneyStatus.RUNNING or execution is None or execution.status in ENDED:
             return state.journey
         job = self.jobs.store.find(Job.key(job_id=execution.job_id))
-        if job is None or (job.status is Status.STOPPED and job.message == _PAUSED):
+        if job is None or _has_paused(job):
             # It was never submitted, or the journey was resumed before the pause reached the job.
             self._go_on_with(execution)
         elif job.is_final:
@@ -261,7 +263,7 @@ class JourneyRunner:
         if execution is None or execution.job_id != context.job_id or execution.status in ENDED:
             return self._already_ended(journey_id, context, execution)
         if state.journey.status is not JourneyStatus.RUNNING:
-            raise StopTask(_PAUSED)
+            raise StopTask(_PAUSED_MESSAGE, _PAUSED)
         self._watch_over(state, execution)
         hold = _hold(context)
         try:
@@ -282,20 +284,21 @@ class JourneyRunner:
         try:
             return self._concluded(journey_id, run.run(), run.execution)
         except ExecutionLost as lost:
-            raise StopTask(self._why_stopped(journey_id, f"the execution was lost: {lost}")) from lost
+            raise self._stopped(journey_id, f"the execution was lost: {lost}") from lost
 
     def _concluded(self, journey_id: str, ended: RunEnd, execution: JobExecution) -> dict[str, Any]:
         if ended.how == "failed":
             raise FailTask(ended.message or "the stage failed")
         if ended.how == "stopped":
-            raise StopTask(self._why_stopped(journey_id, ended.message or "stopped"))
+            raise self._stopped(journey_id, ended.message or "stopped")
         if ended.following is not None:
             self.settle(journey_id)
         return {"journey": journey_id, "stage": execution.stage_id, "execution": execution.execution_number}
 
-    def _why_stopped(self, journey_id: str, otherwise: str) -> str:
+    def _stopped(self, journey_id: str, otherwise: str) -> StopTask:
         journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
-        return _PAUSED if journey is not None and journey.status is JourneyStatus.PAUSED else otherwise
+        is_paused = journey is not None and journey.status is JourneyStatus.PAUSED
+        return StopTask(_PAUSED_MESSAGE, _PAUSED) if is_paused else StopTask(otherwise)
 
     def _already_ended(self, journey_id: str, context: JobContext, execution: JobExecution | None) -> dict[str, Any]:
         """End a stage job whose process died after the end of its stage."""
@@ -324,6 +327,12 @@ def _queue_of(context: JobContext) -> str:
     return context.lease.job.queue_name or QUEUE
 
 
+def _has_paused(job: Job) -> bool:
+    """Return whether a job stopped because its journey was paused; older ones say so only in their message."""
+    is_older = job.result is None and job.message == _PAUSED_MESSAGE
+    return job.status is Status.STOPPED and (job.result == _PAUSED or is_older)
+
+
 def _hold(context: JobContext) -> Hold:
     """Return what the run of a stage may do through its job."""
     job = context.lease.job
@@ -347,7 +356,3 @@ def _hold(context: JobContext) -> Hold:
         metric=context.metric,
         may_retry=context.attempt < job.max_attempts,
     )
-
-
-def _new_job_id() -> str:
-    return f"JOB-{uuid.uuid4().hex[:16].upper()}"

@@ -50,10 +50,7 @@ class Journeys:
         return cls(jobs.store, clock=jobs.clock)
 
     def create_journey(
-        self,
-        journey: Journey,
-        stages: Sequence[StageDefinition] | None = None,
-        rules: Sequence[SecondBrainRule] = (),
+        self, journey: Journey, stages: Sequence[StageDefinition] | None = None, rules: Sequence[SecondBrainRule] = ()
     ) -> None:
         """Store a new journey with its rules and stages (by default the six), all or nothing; see `creation.create`."""
         if stages is None:

@@ -42,7 +42,7 @@ from jobtable.store import Query, Store
 from jobtable.systems.receipts.contents import ReceiptContents
 from jobtable.systems.receipts.entities import Receipt, ReceiptValidationSummary, ReceiptWordLabel, ValidationStatus
 from jobtable.systems.receipts.labels import LabelService
-from jobtable.systems.receipts.legacy.migration import Migration, MigrationReport
+from jobtable.systems.receipts.legacy.migration import Migration
 from jobtable.systems.receipts.ocr import OcrResult, OcrService
 from jobtable.systems.receipts.validation import ValidationService
 
@@ -197,7 +197,7 @@ def migrate(
         print_json(report)
         return
     if report.kinds:
-        print_table([_tally_row(kind, report) for kind in sorted(report.kinds)])
+        print_table([{"kind": kind, **report.kinds[kind].model_dump()} for kind in sorted(report.kinds)])
     for problem in report.problems.values():
         print_text(f"{problem.count} items: {problem.reason}, for example {problem.examples[0]}", "yellow")
 
@@ -224,10 +224,6 @@ def _empty_store() -> Store:
     store = connect("memory:")
     store.tables.create(main)
     return store
-
-
-def _tally_row(kind: str, report: MigrationReport) -> dict[str, Any]:
-    return {"kind": kind, **report.kinds[kind].model_dump()}
 
 
 def _receipt_row(receipt: Receipt) -> dict[str, Any]:

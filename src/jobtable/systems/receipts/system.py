@@ -9,7 +9,9 @@ SYSTEM = System(
     title="Receipts",
     order=50,
     entities=(f"{_HERE}.entities",),
-    patterns=tuple(f"{_HERE}.{name}" for name in ("ocr", "analyses", "places", "batches", "validation", "labels")),
+    patterns=tuple(
+        f"{_HERE}.{name}" for name in ("ocr", "analyses", "places", "model_batches", "validation", "labels")
+    ),
     services=(Service(f"{_HERE}.ocr:OcrService", f"{_HERE}.ocr:OcrService.of", f"{_HERE}.remote:ServerOcr"),),
     api=tuple(f"{_HERE}.web.{name}" for name in ("api", "label_api", "validation_api", "batch_api", "place_api")),
     pages=(f"{_HERE}.web.pages",),

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from jobtable.errors import TaskError
-from jobtable.systems.sweeps.parameters import Choice, FloatRange, IntRange, Params, Value
+from jobtable.systems.sweeps.parameters import Choice, FloatRange, IntRange, Value
 from jobtable.systems.sweeps.samplers import EndedTrial, Proposal, TrialRequest
 from jobtable.systems.sweeps.space import Space
 
@@ -53,7 +53,8 @@ def propose(name: str, options: Mapping[str, Any], request: TrialRequest) -> lis
         storage = optuna.storages.InMemoryStorage()
         direction = optuna.study.StudyDirection[request.direction.upper()]
         study_id = storage.create_new_study([direction], "sweep")
-        for key, noted in _memory_of_study(request).items():
+        noted_last = request.ended[-1].memory.get("study", {}) if request.ended else {}
+        for key, noted in noted_last.items():
             storage.set_study_system_attr(study_id, key, noted)
         sampler = _sampler(name, options, request)
         study = optuna.load_study(study_name="sweep", storage=storage, sampler=sampler)
@@ -119,23 +120,15 @@ def _is_of(value: Any, kind: str) -> bool:
 
 def _as_frozen(ended: EndedTrial, space: Space) -> FrozenTrial:
     parameters = {name: space.root[name] for name in ended.params}
+    last = ended.reports[max(ended.reports)] if ended.reports else None
     return optuna.create_trial(
         state=_STATES[ended.ending],
-        value=_last(ended.reports) if ended.ending == "stopped" else ended.value,
+        value=last if ended.ending == "stopped" else ended.value,
         params={name: _internal(parameters[name], value) for name, value in ended.params.items()},
         distributions={name: _distribution(parameter) for name, parameter in parameters.items()},
         intermediate_values=dict(ended.reports),
         system_attrs=dict(ended.memory.get("trial", {})),
     )
-
-
-def _last(reports: Mapping[int, float]) -> float | None:
-    return reports[max(reports)] if reports else None
-
-
-def _memory_of_study(request: TrialRequest) -> Params:
-    """Return what the sampler noted on the study with the last trial."""
-    return dict(request.ended[-1].memory.get("study", {})) if request.ended else {}
 
 
 def _distribution(parameter: Choice | IntRange | FloatRange) -> BaseDistribution:

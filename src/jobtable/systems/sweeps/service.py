@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from jobtable.errors import ConflictError, JobStateError, ValueRefusedError, missing
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.read.group_progress import GroupProgress
+from jobtable.jobs.read.progress import GroupProgress
 from jobtable.jobs.report.recording import refuse_unstorable
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobMetric
 from jobtable.jobs.stored.field_types import Status

@@ -30,7 +30,7 @@ from jobtable.web.api import (
 from jobtable.web.api.examples import BODIES
 from jobtable.web.api.route_parts import PREFIX
 from jobtable.web.fastapi_internals import routes_of
-from jobtable.web.guard import ANYONE, AccessRule, allow, rule_of
+from jobtable.web.guard import ANYONE, allow, rule_of
 from jobtable.web.problems import Problem
 
 _GROUPS = (
@@ -97,17 +97,11 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
         rule = rule_of(route.endpoint)
         operations = description["paths"].get(route.path_format, {})
         for method in route.methods or ():
-            if method.lower() in operations and rule is not None:
-                _add_rule(operations[method.lower()], rule)
-                _add_example(operations[method.lower()])
+            operation = operations.get(method.lower())
+            if operation is None or rule is None:
+                continue
+            operation["security"] = [{"token": []}] if rule.roles else []
+            operation["x-roles"] = sorted(rule.roles)
+            if (example := examples().get(operation["operationId"])) is not None:
+                operation["requestBody"]["content"]["application/json"]["example"] = example
     return description
-
-
-def _add_rule(operation: dict[str, Any], rule: AccessRule) -> None:
-    operation["security"] = [{"token": []}] if rule.roles else []
-    operation["x-roles"] = sorted(rule.roles)
-
-
-def _add_example(operation: dict[str, Any]) -> None:
-    if operation["operationId"] in examples():
-        operation["requestBody"]["content"]["application/json"]["example"] = examples()[operation["operationId"]]

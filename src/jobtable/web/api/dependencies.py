@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobDependency, JobMetric
 from jobtable.jobs.submit.definition import DependsOn
 from jobtable.web.api.job_records import MetricName
 from jobtable.web.api.route_parts import api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.injection import JobId, PageOf, Paging, TheJobs, TheQueries
@@ -21,20 +23,6 @@ creation = api_router("dependencies", CreationRoute)
 def add_dependency(job_id: JobId, on: DependsOn, jobs: TheJobs) -> JobDependency:
     """Add a dependency; refused if it would create a cycle."""
     return jobs.add_dependency(job_id, on)
-
-
-@router.get("/jobs/{job_id}/dependencies")
-@allow(READ)
-def list_dependencies(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
-    """List the dependencies of a job."""
-    return paging.page(queries.list_dependencies(job_id), under=partial(queries.get_job, job_id))
-
-
-@router.get("/jobs/{job_id}/dependents")
-@allow(READ)
-def list_dependents(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
-    """List the dependents of a job; for a group, also its children."""
-    return paging.page(queries.list_dependents(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/unfinished-children")
@@ -57,12 +45,16 @@ def find_best_metric(
     return best
 
 
-@router.get("/jobs/{job_id}/metrics/{metric_name}/epochs/{epoch}")
-@allow(READ)
-def list_reports_of_epoch(
-    job_id: JobId, metric_name: MetricName, epoch: int, queries: TheQueries, paging: Paging
-) -> PageOf[JobMetric]:
-    """List the values of a metric that children reported under a job after an epoch, oldest first."""
-    return paging.page(
-        queries.list_reports_of_epoch(job_id, metric_name, epoch), under=partial(queries.get_job, job_id)
-    )
+add_verbs(
+    router,
+    TheQueries,
+    {"job_id": JobId, "metric_name": MetricName},
+    ("list_dependencies", "GET /jobs/{job_id}/dependencies", JobQueries.list_dependencies),
+    ("list_dependents", "GET /jobs/{job_id}/dependents", JobQueries.list_dependents),
+    (
+        "list_reports_of_epoch",
+        "GET /jobs/{job_id}/metrics/{metric_name}/epochs/{epoch}",
+        JobQueries.list_reports_of_epoch,
+    ),
+    under=[JobQueries.get_job],
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
-from jobtable.jobs.stored.entities import Instance, InstanceJob
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.field_types import InstanceStatus
 from jobtable.web.api.route_parts import api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, allow
 from jobtable.web.injection import JobId, PageOf, Paging, TheQueries, path_id
 
@@ -25,23 +26,12 @@ def list_instances(
     return paging.page(queries.list_instances_by_status(status))
 
 
-@router.get("/instances/{instance_id}")
-@allow(READ)
-def get_instance(instance_id: InstanceId, queries: TheQueries) -> Instance:
-    """Return one instance."""
-    return queries.get_instance(instance_id)
-
-
-@router.get("/instances/{instance_id}/jobs")
-@allow(READ)
-def list_jobs_of_instance(instance_id: InstanceId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
-    """List the jobs that an instance runs or ran."""
-    found = queries.list_jobs_of_instance(instance_id)
-    return paging.page(found, under=partial(queries.get_instance, instance_id))
-
-
-@router.get("/jobs/{job_id}/instances")
-@allow(READ)
-def list_instances_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
-    """List the instances that run or ran a job."""
-    return paging.page(queries.list_instances_of_job(job_id), under=partial(queries.get_job, job_id))
+add_verbs(
+    router,
+    TheQueries,
+    {"instance_id": InstanceId, "job_id": JobId},
+    ("get_instance", "GET /instances/{instance_id}", JobQueries.get_instance),
+    ("list_jobs_of_instance", "GET /instances/{instance_id}/jobs", JobQueries.list_jobs_of_instance),
+    ("list_instances_of_job", "GET /jobs/{job_id}/instances", JobQueries.list_instances_of_job),
+    under=[JobQueries.get_instance, JobQueries.get_job],
+)

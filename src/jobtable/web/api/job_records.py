@@ -9,41 +9,19 @@ from fastapi import Query
 
 from jobtable.jobs.read.log_search import LONGEST_WANTED, FoundLine
 from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.report.log_lines import levels_from
-from jobtable.jobs.stored.entities import (
-    JobArtifact,
-    JobCheckpoint,
-    JobLog,
-    JobLogText,
-    JobMetric,
-    JobResource,
-    JobStatus,
-)
-from jobtable.jobs.stored.field_types import LogLevel, Status
+from jobtable.jobs.stored.entities import JobLog, JobMetric
+from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.model.expressions import attribute_of
 from jobtable.web.api.route_parts import NewestFirst, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, allow
 from jobtable.web.injection import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
 
 router = api_router("job records")
 
 MetricName = Annotated[str, path_id("val_loss")]
-
-
-@router.get("/jobs/{job_id}/statuses")
-@allow(READ)
-def list_statuses(
-    job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
-) -> PageOf[JobStatus]:
-    """List the status history of a job."""
-    return paging.page(queries.list_statuses(job_id, newest_first=newest_first), under=partial(queries.get_job, job_id))
-
-
-@router.get("/statuses")
-@allow(READ)
-def list_statuses_by_status(status: Status, queries: TheQueries, paging: Paging) -> PageOf[JobStatus]:
-    """List every change to a status, of all jobs, oldest first."""
-    return paging.page(queries.list_statuses_by_status(status))
 
 
 @router.get("/jobs/{job_id}/logs")
@@ -85,36 +63,6 @@ def search_logs(
     return PageOf(items=page.items, cursor=page.cursor)
 
 
-@router.get("/logs")
-@allow(READ)
-def list_logs_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[JobLog]:
-    """List every log line, by job and then by time."""
-    return paging.page(queries.list_logs_of_all_jobs())
-
-
-@router.get("/jobs/{job_id}/log-texts")
-@allow(READ)
-def list_log_texts(job_id: JobId, store: TheStore, queries: TheQueries, paging: Paging) -> PageOf[JobLogText]:
-    """List where the full output of each run is stored; read it with GET /objects."""
-    return paging.page(store.query(JobLogText.key(job_id=job_id)), under=partial(queries.get_job, job_id))
-
-
-@router.get("/jobs/{job_id}/metrics")
-@allow(READ)
-def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging, since: Instant | None = None) -> PageOf[JobMetric]:
-    """List the metrics of a job, its own and those of its children, by name and then by time."""
-    return paging.page(queries.list_metrics(job_id, since=since), under=partial(queries.get_job, job_id))
-
-
-@router.get("/jobs/{job_id}/metrics/{metric_name}")
-@allow(READ)
-def list_metric(
-    job_id: JobId, metric_name: MetricName, queries: TheQueries, paging: Paging, since: Instant | None = None
-) -> PageOf[JobMetric]:
-    """List the values of one metric of a job, oldest first."""
-    return paging.page(queries.list_metric(job_id, metric_name, since=since), under=partial(queries.get_job, job_id))
-
-
 @router.get("/metrics/{metric_name}")
 @allow(READ)
 def list_metric_of_all_jobs(
@@ -131,42 +79,26 @@ def list_metric_of_all_jobs(
     return paging.page(queries.list_metric_of_all_jobs(metric_name, since=since))
 
 
-@router.get("/jobs/{job_id}/checkpoints")
-@allow(READ)
-def list_checkpoints(
-    job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
-) -> PageOf[JobCheckpoint]:
-    """List the checkpoints of a job."""
-    return paging.page(
-        queries.list_checkpoints(job_id, newest_first=newest_first), under=partial(queries.get_job, job_id)
-    )
-
-
-@router.get("/checkpoints")
-@allow(READ)
-def list_checkpoints_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[JobCheckpoint]:
-    """List every checkpoint, by job and then by time."""
-    return paging.page(queries.list_checkpoints_of_all_jobs())
-
-
-@router.get("/jobs/{job_id}/artifacts")
-@allow(READ)
-def list_artifacts(job_id: JobId, store: TheStore, queries: TheQueries, paging: Paging) -> PageOf[JobArtifact]:
-    """List the artifacts of a job, by name; read them with GET /objects."""
-    return paging.page(store.query(JobArtifact.key(job_id=job_id)), under=partial(queries.get_job, job_id))
-
-
-@router.get("/jobs/{job_id}/resources")
-@allow(READ)
-def list_resources(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobResource]:
-    """List the resources that a job holds or held."""
-    return paging.page(queries.list_resources(job_id), under=partial(queries.get_job, job_id))
-
-
-@router.get("/resources/{resource_id}")
-@allow(READ)
-def list_uses_of_resource(
-    resource_id: Annotated[str, path_id("gpu-0")], queries: TheQueries, paging: Paging
-) -> PageOf[JobResource]:
-    """List the jobs that used a resource."""
-    return paging.page(queries.list_uses_of_resource(resource_id))
+add_verbs(
+    router,
+    TheQueries,
+    {
+        "job_id": JobId,
+        "metric_name": MetricName,
+        "newest_first": NewestFirst,
+        "resource_id": Annotated[str, path_id("gpu-0")],
+        "since": Instant | None,
+    },
+    ("list_statuses", "GET /jobs/{job_id}/statuses", JobQueries.list_statuses),
+    ("list_statuses_by_status", "GET /statuses", JobQueries.list_statuses_by_status),
+    ("list_logs_of_all_jobs", "GET /logs", JobQueries.list_logs_of_all_jobs),
+    ("list_log_texts", "GET /jobs/{job_id}/log-texts", JobQueries.list_log_texts),
+    ("list_metrics", "GET /jobs/{job_id}/metrics", JobQueries.list_metrics),
+    ("list_metric", "GET /jobs/{job_id}/metrics/{metric_name}", JobQueries.list_metric),
+    ("list_checkpoints", "GET /jobs/{job_id}/checkpoints", JobQueries.list_checkpoints),
+    ("list_checkpoints_of_all_jobs", "GET /checkpoints", JobQueries.list_checkpoints_of_all_jobs),
+    ("list_artifacts", "GET /jobs/{job_id}/artifacts", JobQueries.list_artifacts),
+    ("list_resources", "GET /jobs/{job_id}/resources", JobQueries.list_resources),
+    ("list_uses_of_resource", "GET /resources/{resource_id}", JobQueries.list_uses_of_resource),
+    under=[JobQueries.get_job],
+)

@@ -10,18 +10,20 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, Field
 
-from jobtable.jobs.read.group_progress import GroupProgress, find_group_progress, percent_of
 from jobtable.jobs.read.listing import JobFilter, list_jobs
-from jobtable.jobs.read.timing import Timing
+from jobtable.jobs.read.progress import GroupProgress, Timing, find_group_progress, percent_of
+from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Priority, Status
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy, RollUp
+from jobtable.jobs.verbs import JobVerbs
 from jobtable.system import Owner
-from jobtable.web.api.route_parts import Body, Id, Name, Written, api_router, with_kind
+from jobtable.web.api.route_parts import Body, Id, Name, api_router, with_kind
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
-from jobtable.web.injection import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
+from jobtable.web.injection import CallerName, CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 
 router = api_router("jobs")
 creation = api_router("jobs", CreationRoute)
@@ -137,13 +139,6 @@ def list_all_jobs(store: TheStore, paging: Paging, wanted: Annotated[FilterQuery
     return PageOf.model_construct(items=page.items, cursor=page.cursor)
 
 
-@router.get("/jobs/{job_id}")
-@allow(READ)
-def get_job(job_id: JobId, queries: TheQueries) -> Job:
-    """Return one job."""
-    return queries.get_job(job_id)
-
-
 @router.get("/jobs/{job_id}/waiting")
 @allow(READ)
 def get_waiting(job_id: JobId, jobs: TheJobs) -> Waiting | None:
@@ -197,20 +192,6 @@ def stop_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, reason: Reason | No
     return jobs.stop(job_id, by=caller.name, message=reason.message if reason else None, tree=tree)
 
 
-@router.post("/jobs/{job_id}/retry")
-@allow(WRITE)
-def retry_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, tree: bool = False) -> Job:
-    """Restart a job that ended without completing, with all its attempts."""
-    return jobs.retry(job_id, by=caller.name, tree=tree)
-
-
-@router.post("/jobs/{job_id}/seal")
-@allow(WRITE)
-def seal_group(job_id: JobId, jobs: TheJobs) -> Job:
-    """Seal a group: it takes no more children, and ends when its children have ended."""
-    return jobs.seal(job_id)
-
-
 @router.put("/jobs/{job_id}/priority")
 @allow(WRITE)
 def prioritise_job(job_id: JobId, body: NewPriority, jobs: TheJobs) -> Job:
@@ -218,8 +199,12 @@ def prioritise_job(job_id: JobId, body: NewPriority, jobs: TheJobs) -> Job:
     return jobs.prioritise(job_id, body.priority)
 
 
-@router.delete("/jobs/{job_id}")
-@allow(WRITE)
-def delete_job(job_id: JobId, jobs: TheJobs, tree: bool = False) -> Written:
-    """Delete an ended job with every item and object under it; return the number of items."""
-    return Written(count=jobs.delete(job_id, tree=tree))
+add_verbs(router, TheQueries, {"job_id": JobId}, ("get_job", "GET /jobs/{job_id}", JobQueries.get_job))
+add_verbs(
+    router,
+    TheJobs,
+    {"job_id": JobId, "by": CallerName},
+    ("retry_job", "POST /jobs/{job_id}/retry", JobVerbs.retry),
+    ("seal_group", "POST /jobs/{job_id}/seal", JobVerbs.seal),
+    ("delete_job", "DELETE /jobs/{job_id}", JobVerbs.delete),
+)

@@ -10,8 +10,6 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.checkpoints import SavedState
 from jobtable.jobs.report.recording import ReportRules, number, stored_number
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint
@@ -58,8 +56,8 @@ class CheckpointQuery(UploadQuery):
             epoch=self.training_epoch,
             metrics=dict(map(_metric, self.metric)),
             is_best=self.is_best,
-            has_model=self.model_state,
-            has_optimizer=self.optimizer_state,
+            model_state=self.model_state,
+            optimizer_state=self.optimizer_state,
         )
 
 
@@ -89,17 +87,12 @@ async def save_checkpoint(
     """Save the body as a checkpoint to resume the job from."""
     state = given.state()
     lease = await run_in_threadpool(held_lease, jobs, job_id, given)
+    kept = ReportRules.of(lease.job).keep_checkpoints if given.keep_last is None else given.keep_last
 
     def save(body: Readable) -> JobCheckpoint:
-        return _save(jobs, lease, body, state, given)
+        return jobs.recording.checkpoints(lease).add(body, state, ending=given.ending, keep_last=kept)
 
     return await take(request, save, sha256=given.sha256)
-
-
-def _save(jobs: Jobs, lease: Lease, body: Readable, state: SavedState, given: CheckpointQuery) -> JobCheckpoint:
-    kept = ReportRules.of(lease.job).keep_checkpoints if given.keep_last is None else given.keep_last
-    checkpoints = jobs.recording.checkpoints(lease)
-    return checkpoints.add(lease, body, state, jobs.clock.now(), ending=given.ending, keep_last=kept)
 
 
 @router.get("/jobs/{job_id}/checkpoint")
@@ -139,6 +132,6 @@ async def keep_artifact(
     lease = await run_in_threadpool(held_lease, jobs, job_id, given)
 
     def keep(body: Readable) -> JobArtifact:
-        return jobs.recording.artifacts(lease).put(lease, name, body, jobs.clock)
+        return jobs.recording.artifacts(lease).put(name, body)
 
     return await take(request, keep, sha256=given.sha256)

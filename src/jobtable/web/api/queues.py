@@ -8,9 +8,11 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
+from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Queue, QueueJob
 from jobtable.jobs.stored.field_types import Priority
 from jobtable.web.api.route_parts import Body, Id, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.injection import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
@@ -49,20 +51,6 @@ def create_queue(body: NewQueue, jobs: TheJobs) -> Queue:
         priority=body.priority,
         description=body.description,
     )
-
-
-@router.get("/queues")
-@allow(READ)
-def list_queues(queries: TheQueries, paging: Paging) -> PageOf[Queue]:
-    """List all queues, by name."""
-    return paging.page(queries.list_queues())
-
-
-@router.get("/queues/{queue_name}")
-@allow(READ)
-def get_queue(queue_name: QueueName, queries: TheQueries) -> Queue:
-    """Return one queue."""
-    return queries.get_queue(queue_name)
 
 
 @router.patch("/queues/{queue_name}")
@@ -109,15 +97,13 @@ def list_jobs_of_queue(
     return paging.page(found, under=partial(queries.get_queue, queue_name))
 
 
-@router.get("/queues/{queue_name}/ready")
-@allow(READ)
-def list_ready(queue_name: QueueName, queries: TheQueries, paging: Paging) -> PageOf[QueueJob]:
-    """List the jobs of a queue that are ready to run, by priority and then oldest first."""
-    return paging.page(queries.list_ready(queue_name), under=partial(queries.get_queue, queue_name))
-
-
-@router.get("/jobs/{job_id}/queues")
-@allow(READ)
-def list_queues_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[QueueJob]:
-    """List the queue entries of a job."""
-    return paging.page(queries.list_queues_of_job(job_id), under=partial(queries.get_job, job_id))
+add_verbs(
+    router,
+    TheQueries,
+    {"queue_name": QueueName, "job_id": JobId},
+    ("list_queues", "GET /queues", JobQueries.list_queues),
+    ("get_queue", "GET /queues/{queue_name}", JobQueries.get_queue),
+    ("list_ready", "GET /queues/{queue_name}/ready", JobQueries.list_ready),
+    ("list_queues_of_job", "GET /jobs/{job_id}/queues", JobQueries.list_queues_of_job),
+    under=[JobQueries.get_queue, JobQueries.get_job],
+)

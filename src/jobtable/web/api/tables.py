@@ -100,8 +100,7 @@ def list_items(
     partition: Annotated[list[KeyValue], Query(min_length=1, max_length=4, description="The partition key's values.")],
     index: Annotated[str | None, Query(max_length=255, description="An index to read instead of the table.")] = None,
     sort: Annotated[
-        list[KeyValue],
-        Query(max_length=4, description="Sort key values, left to right; the last may be a prefix."),
+        list[KeyValue], Query(max_length=4, description="Sort key values, left to right; the last may be a prefix.")
     ] = [],  # noqa: B006 - FastAPI copies it
     newest_first: bool = False,
 ) -> PageOf[ItemView]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from fastapi import APIRouter
@@ -17,21 +18,25 @@ from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.injection import PageOf, Paging
 
 Verb: TypeAlias = Callable[..., Any]
+Verbs: TypeAlias = Sequence[Verb]
 
 
-def add_verbs(router: APIRouter, service: Any, parameters: Mapping[str, Any], *routes: tuple[str, str, Verb]) -> None:
+def add_verbs(
+    router: APIRouter, service: Any, parameters: Mapping[str, Any], *routes: tuple[str, str, Verb], under: Verbs = ()
+) -> None:
     """Add routes that each call one verb of a service: their name, `METHOD /path`, and the verb.
 
     `service` is the annotation by which FastAPI hands in the service. `parameters` has annotations that replace the
     verbs' own, by the name of the parameter or as `return`. A Query is answered with a page, whose limit is the
-    request's, a number as the count of items that were written, and None with 404. The description is the first
-    paragraph of the docstring without what the verb raises, which the status codes say.
+    request's, a number as the count of items that were written, and None with 404. So is an empty page if its list
+    belongs to something missing: the verb of `under` that takes what the list takes raises then. The description is
+    the first paragraph of the docstring without what the verb raises, which the status codes say.
     """
     for name, operation, verb in routes:
         method, path = operation.split()
         hints = {**get_type_hints(verb, include_extras=True), **parameters}
-        endpoint, answer = _endpoint(verb, hints["return"])
-        endpoint.__module__ = verb.__module__  # metrics name the route after it
+        endpoint, answer = _endpoint(verb, hints["return"], under)
+        endpoint.__module__ = _module(verb, router)
         endpoint.__signature__ = _signature(verb, service, hints)  # type: ignore[attr-defined]
         router.add_api_route(
             path,
@@ -43,16 +48,31 @@ def add_verbs(router: APIRouter, service: Any, parameters: Mapping[str, Any], *r
         )
 
 
-def _endpoint(verb: Verb, returned: Any) -> tuple[Verb, Any]:
+def _module(verb: Verb, router: APIRouter) -> str:
+    """Return the module after which metrics name a route: for the core, that of its group."""
+    is_of_core = verb.__module__.startswith("jobtable.jobs.")
+    return f"{__package__}.{str(router.tags[0]).replace(' ', '_')}" if is_of_core else verb.__module__
+
+
+def _endpoint(verb: Verb, returned: Any, under: Verbs) -> tuple[Verb, Any]:
     """Return the function of a route, and the type of its answer."""
     if get_origin(returned) is Query:
         page = PageOf.__class_getitem__(get_args(returned))
-        return lambda service, paging, **values: paging.page(verb(service, **values)), page
+        owner = next((each for each in under if _names(each) <= _names(verb)), None)
+
+        def list_page(service: Any, paging: Paging, **values: Any) -> Any:
+            of_owner = {name: values[name] for name in _names(owner)} if owner else {}
+            return paging.page(
+                getattr(service, verb.__name__)(**values),
+                under=owner and partial(getattr(service, owner.__name__), **of_owner),
+            )
+
+        return list_page, page
     if returned is int:
-        return lambda service, **values: Written(count=verb(service, **values)), Written
+        return lambda service, **values: Written(count=getattr(service, verb.__name__)(**values)), Written
 
     def answer(service: Any, **values: Any) -> Any:
-        found = verb(service, **values)
+        found = getattr(service, verb.__name__)(**values)
         if found is None:
             raise missing(kind, " ".join(map(str, values.values())))
         return found
@@ -60,6 +80,10 @@ def _endpoint(verb: Verb, returned: Any) -> tuple[Verb, Any]:
     model = next((each for each in get_args(returned) if type(None) in get_args(returned)), returned)
     kind = re.sub("(?<!^)([A-Z])", r" \1", model.__name__).lower()
     return answer, model
+
+
+def _names(verb: Verb) -> set[str]:
+    return set(inspect.signature(verb).parameters) - {"self"}
 
 
 def _signature(verb: Verb, service: Any, hints: Mapping[str, Any]) -> inspect.Signature:

@@ -11,13 +11,13 @@ from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.lifecycle.owners import owner_of
-from jobtable.jobs.read.group_progress import read_group_progress
 from jobtable.jobs.read.listing import JobFilter, list_jobs
+from jobtable.jobs.read.progress import read_group_progress
 from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.stored.entities import Job, JobArtifact, JobDependency, JobLog, JobLogText
+from jobtable.jobs.stored.entities import Job, JobDependency, JobLog
 from jobtable.jobs.stored.field_types import LogLevel, Status
 from jobtable.jobs.submit.definition import NewJob
-from jobtable.jobs.submit.resubmission import copy_of, why_no_copy
+from jobtable.jobs.submit.submission import copy_of, why_no_copy
 from jobtable.store import Page, Store
 from jobtable.system import system_named
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
@@ -134,8 +134,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         waits_for=_edges(store, queries.list_dependencies(job_id).page(size=_MOST_EDGES), "dependency_job_id"),
         waited_for_by=_edges(store, queries.list_dependents(job_id).page(size=_MOST_EDGES), "job_id"),
         checkpoints=queries.list_checkpoints(job_id, newest_first=True).page(size=50).items,
-        artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
-        log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
+        artifacts=queries.list_artifacts(job_id).page(size=100).items,
+        log_texts=queries.list_log_texts(job_id).page(size=50).items,
         resources=queries.list_resources(job_id).page(size=50).items,
         # The metrics of a system's group are those of its children, which have charts of their own.
         series=[] if owner is not None and job.definition.is_group else metric_series(store, job_id),

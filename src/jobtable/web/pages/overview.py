@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.app import Services
 from jobtable.clock import wall_time
-from jobtable.jobs.read.group_progress import GroupProgress, read_group_progress
+from jobtable.jobs.read.progress import GroupProgress, read_group_progress
 from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.stored.field_types import FINAL, Health, InstanceStatus, Status
@@ -130,7 +130,7 @@ def _failed_last(services: Services) -> list[Job]:
     """Return the newest failed jobs, and the last failures of older jobs."""
     newest = services.jobs.queries.list_jobs_by_status(Status.FAILED, newest_first=True).page(size=_SHOWN).items
     found = {job.job_id: job for job in [*newest, *_ended_last(services.store, [Status.FAILED])]}
-    return sorted(found.values(), key=_end, reverse=True)[:_SHOWN]
+    return sorted(found.values(), key=lambda job: job.ended_at or job.created_at, reverse=True)[:_SHOWN]
 
 
 def _ended_last(store: Store, statuses: Iterable[Status]) -> list[Job]:
@@ -144,10 +144,6 @@ def _ended_last(store: Store, statuses: Iterable[Status]) -> list[Job]:
     ids = dict.fromkeys(change.job_id for change in changes[:_SHOWN])
     jobs = store.batch_get(Job.key(job_id=job_id) for job_id in ids)
     return [job for job in jobs if job is not None and job.is_final]
-
-
-def _end(job: Job) -> datetime:
-    return job.ended_at or job.created_at
 
 
 def _throughput(services: Services, now: datetime) -> JobThroughput:

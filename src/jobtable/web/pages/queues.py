@@ -92,11 +92,7 @@ def _last_gone(queries: JobQueries) -> list[Instance]:
 @router.get("/queues/{queue_name}")
 @allow(READ)
 def show_queue(
-    request: Request,
-    queue_name: Annotated[str, path_id("gpu")],
-    queries: TheQueries,
-    store: TheStore,
-    cursor: str = "",
+    request: Request, queue_name: Annotated[str, path_id("gpu")], queries: TheQueries, store: TheStore, cursor: str = ""
 ) -> Response:
     queue = queries.get_queue(queue_name)
     page = queries.list_ready(queue_name).page(cursor or None, size=50)

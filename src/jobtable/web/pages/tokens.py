@@ -12,11 +12,7 @@ from jobtable.web.pages.frame import render
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 100
-_ROLES = (
-    (Role.READ, "see everything"),
-    (Role.WORKER, "run jobs"),
-    (Role.FULL, "do everything"),
-)
+_ROLES = ((Role.READ, "see everything"), (Role.WORKER, "run jobs"), (Role.FULL, "do everything"))
 _LIFETIMES = ((1, "in a day"), (7, "in a week"), (30, "in 30 days"), (90, "in 90 days"), (365, "in a year"))
 
 

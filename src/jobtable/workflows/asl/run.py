@@ -255,6 +255,9 @@ class Run:
     most_events: int | None = MOST_EVENTS
     """None for an express execution, which has no limit."""
 
+    notes: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What the interpreter derived from the frames, to look it up faster; not stored."""
+
     # What the last transitions made; the runner stores it and empties it.
     events: list[Event] = field(default_factory=list)
     changed: set[str] = field(default_factory=set)

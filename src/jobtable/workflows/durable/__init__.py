@@ -1,1 +1,1 @@
-"""Durable functions: handlers of the AWS Durable Execution SDK on the job engine."""
+"""Durable functions: the operations of Lambda behind AWS's durable execution SDK, on the store and the job engine."""

@@ -9,9 +9,9 @@ import pytest
 from tests.web.conftest import Served
 from tests.web.world import World
 
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.entities import CommentExtremity
 from jobtable.systems.conversations.pipeline import PipelineStage, stage_job_id
-from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.systems.conversations.web import pages as conversations
 
 

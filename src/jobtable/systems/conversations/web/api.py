@@ -18,7 +18,7 @@ from jobtable.systems.conversations.entities import (
 from jobtable.systems.conversations.service import Conversations
 from jobtable.web.api.route_parts import NewestFirst, Written, api_router
 from jobtable.web.guard import READ, WRITE, allow
-from jobtable.web.injection import JobId, PageOf, Paging, TheStore, path_id, service
+from jobtable.web.injection import JobId, PageOf, Paging, path_id, service
 
 router = api_router("conversations")
 
@@ -37,7 +37,7 @@ def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
     return Written(count=conversations.delete_job(job_id))
 
 
-def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
+def _add_kind(name: str, kind: type[R], range_path: Any) -> None:
     by_job, word = f"/conversation-jobs/{{job_id}}/{name}", name.replace("-", "_")
     _add_lists(name, kind, by_job, word)
 
@@ -48,9 +48,8 @@ def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None
         description=f"Return one of the {name} of a job.",
     )
     @allow(READ)
-    def get_result(job_id: JobId, item_id: Annotated[str, range_path], store: TheStore) -> Any:
-        value = int(item_id) if range_path is _NUMBER else item_id
-        return store.get(kind.key(**{"job_id": job_id, range_key: value}))
+    def get_result(job_id: JobId, item_id: Annotated[str, range_path], conversations: TheConversations) -> Any:
+        return conversations.get_result(kind, job_id, int(item_id) if range_path is _NUMBER else item_id)
 
     @router.put(by_job, name=f"put_{word}", description=f"Store {name} of a job; existing ones are replaced.")
     @allow(WRITE)
@@ -97,9 +96,9 @@ def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
         return paging.page(conversations.list_by_conversation(kind, conversation_id, newest_first=newest_first))
 
 
-_add_kind("embeddings", CommentEmbedding, "comment_id", _NUMBER)
-_add_kind("cluster-assignments", CommentClusterAssignment, "comment_id", _NUMBER)
-_add_kind("clusters", CommentCluster, "cluster_key", _NAME)
-_add_kind("graph-edges", GraphEdge, "edge_id", _NAME)
-_add_kind("topic-names", TopicName, "topic_key", _NAME)
-_add_kind("extremities", CommentExtremity, "comment_id", _NUMBER)
+_add_kind("embeddings", CommentEmbedding, _NUMBER)
+_add_kind("cluster-assignments", CommentClusterAssignment, _NUMBER)
+_add_kind("clusters", CommentCluster, _NAME)
+_add_kind("graph-edges", GraphEdge, _NAME)
+_add_kind("topic-names", TopicName, _NAME)
+_add_kind("extremities", CommentExtremity, _NUMBER)

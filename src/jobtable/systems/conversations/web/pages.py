@@ -12,6 +12,7 @@ from jobtable.app import Services
 from jobtable.errors import NotFoundError, ObjectNotFoundError, missing
 from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.conversations.analysis.polis_export import parse_comments
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
@@ -20,7 +21,6 @@ from jobtable.systems.conversations.entities import (
     ConversationRun,
     TopicName,
 )
-from jobtable.systems.conversations.runs import ConversationRuns
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.injection import AllServices, TheStore, path_id
 from jobtable.web.pages.frame import render

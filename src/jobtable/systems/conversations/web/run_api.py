@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
+from jobtable.systems.conversations.conversation_runs import ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.entities import ConversationRun
 from jobtable.systems.conversations.pipeline import PipelineStage
 from jobtable.systems.conversations.run_comparison import compare_runs
-from jobtable.systems.conversations.runs import ConversationRuns, Run, RunSettings
 from jobtable.systems.conversations.web.api import ConversationId
 from jobtable.web.api.route_parts import Body, Id, api_router
 from jobtable.web.api.verb_routes import add_verbs

@@ -41,7 +41,7 @@ from jobtable.systems.journeys.archives.archive import (
     digest_of,
 )
 from jobtable.systems.journeys.entities import JobExecution, Journey, journeys
-from jobtable.systems.journeys.locations import journey_prefix
+from jobtable.systems.journeys.object_keys import journey_prefix
 from jobtable.systems.journeys.raw_items import position
 from jobtable.systems.journeys.running.stage_jobs import is_job_of, other_job_of
 
@@ -121,10 +121,7 @@ def _checked(archive: Archive, most_bytes: int) -> Archive:
         with archive.open_object(entry) as stream:
             _check_member(stream, entry.name, entry.size, entry.sha256)
     return replace(
-        archive,
-        execution_ids=frozenset(execution_ids),
-        job_ids=frozenset(jobs.ids),
-        queues=frozenset(jobs.queues),
+        archive, execution_ids=frozenset(execution_ids), job_ids=frozenset(jobs.ids), queues=frozenset(jobs.queues)
     )
 
 

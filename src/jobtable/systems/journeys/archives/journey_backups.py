@@ -17,7 +17,7 @@ from jobtable.systems.journeys.archives.check import MOST_BYTES, checked_archive
 from jobtable.systems.journeys.archives.restore import Existing, Imported, Restore, refuse_running
 from jobtable.systems.journeys.creation import DELETION, incomplete
 from jobtable.systems.journeys.entities import Journey, journeys
-from jobtable.systems.journeys.locations import journey_prefix
+from jobtable.systems.journeys.object_keys import journey_prefix
 from jobtable.systems.journeys.parts import Creation, JourneyStatus, is_running
 from jobtable.systems.journeys.raw_items import list_partition
 from jobtable.systems.journeys.runner import JourneyRunner

@@ -26,7 +26,7 @@ from jobtable.store.batches import Batches
 from jobtable.systems.journeys.archives.archive import Archive
 from jobtable.systems.journeys.creation import DELETION
 from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
-from jobtable.systems.journeys.locations import journey_prefix
+from jobtable.systems.journeys.object_keys import journey_prefix
 from jobtable.systems.journeys.parts import Aggregates, Creation, JourneyStatus, is_running
 from jobtable.systems.journeys.raw_items import add_item, list_partition, missing_from, replace_item
 from jobtable.systems.journeys.running import aggregates

@@ -49,7 +49,7 @@ def import_journey(
         Existing,
         typer.Option(
             help="Where the journey is there: refuse; merge, which adds what is missing; replace, which makes it the "
-            "file's.",
+            "file's."
         ),
     ] = Existing.REFUSE,
     most_bytes: Annotated[int, typer.Option(min=1, help="Reject a file whose unpacked size is larger")] = MOST_BYTES,

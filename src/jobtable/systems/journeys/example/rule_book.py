@@ -84,70 +84,48 @@ def interpret(reading: str | None, value: Any) -> Any:
     return value if reading is None or value is None else _READERS[reading](value)
 
 
-_RULES: list[tuple[str, RuleType, Priority, str, str, list[str]]] = [
-    ("tmf_mapping", RuleType.FIELD_MAPPING, Priority.CRITICAL, "SKU", "Map 'sku' field to TMF 'productCode'", []),
-    (
-        "tmf_mapping",
-        RuleType.FIELD_MAPPING,
-        Priority.HIGH,
-        "Offerings",
-        "Map 'product' table to TMF 'productOffering'",
-        [],
-    ),
-    (
-        "tmf_mapping",
-        RuleType.FIELD_MAPPING,
-        Priority.HIGH,
-        "Prices",
-        "Map 'product_price' table to TMF 'productOfferingPrice'; Map 'amount_cents' field to TMF 'price'",
-        [],
-    ),
-    (
-        "tmf_mapping",
-        RuleType.FIELD_MAPPING,
-        Priority.MEDIUM,
-        "Names",
-        "Map 'prod_name' field to TMF 'name'; Map 'cat_name' field to TMF 'name'; Map 'sup_name' field to TMF 'name'; "
-        "Map 'descr' field to TMF 'description'",
-        [],
-    ),
-    (
-        "tmf_mapping",
-        RuleType.FIELD_MAPPING,
-        Priority.MEDIUM,
-        "Relationships",
-        "Map 'product_rel' table to TMF 'productOfferingRelationship'; Map 'is_active' field to TMF 'isSellable'",
-        [],
-    ),
-    (
-        "data_migration",
-        RuleType.DATA_INTERPRETATION,
-        Priority.HIGH,
-        "Values",
-        "Read 'amount_cents' as cents; Read 'is_active' as yes or no; Read 'created_ts' as a time",
-        ["data_migration", "verification_validation"],
-    ),
-    (
-        "stripped_schema",
-        RuleType.DATA_INTERPRETATION,
-        Priority.HIGH,
-        "Leftovers",
-        "Drop tables 'tmp_*'; Drop table 'schema_version'",
-        [],
-    ),
-    (
-        "verification_validation",
-        RuleType.VALIDATION_RULES,
-        Priority.CRITICAL,
-        "Codes",
-        "Require 'productCode'; Match 'productCode' with '[A-Z]{3}-[0-9]{6}'",
-        [],
-    ),
-]
+_RULES: dict[tuple[str, RuleType], list[tuple[Priority, str, str]]] = {
+    ("tmf_mapping", RuleType.FIELD_MAPPING): [
+        (Priority.CRITICAL, "SKU", "Map 'sku' field to TMF 'productCode'"),
+        (Priority.HIGH, "Offerings", "Map 'product' table to TMF 'productOffering'"),
+        (
+            Priority.HIGH,
+            "Prices",
+            "Map 'product_price' table to TMF 'productOfferingPrice'; Map 'amount_cents' field to TMF 'price'",
+        ),
+        (
+            Priority.MEDIUM,
+            "Names",
+            "Map 'prod_name' field to TMF 'name'; Map 'cat_name' field to TMF 'name'; "
+            "Map 'sup_name' field to TMF 'name'; Map 'descr' field to TMF 'description'",
+        ),
+        (
+            Priority.MEDIUM,
+            "Relationships",
+            "Map 'product_rel' table to TMF 'productOfferingRelationship'; Map 'is_active' field to TMF 'isSellable'",
+        ),
+    ],
+    ("data_migration", RuleType.DATA_INTERPRETATION): [
+        (
+            Priority.HIGH,
+            "Values",
+            "Read 'amount_cents' as cents; Read 'is_active' as yes or no; Read 'created_ts' as a time",
+        )
+    ],
+    ("stripped_schema", RuleType.DATA_INTERPRETATION): [
+        (Priority.HIGH, "Leftovers", "Drop tables 'tmp_*'; Drop table 'schema_version'")
+    ],
+    ("verification_validation", RuleType.VALIDATION_RULES): [
+        (Priority.CRITICAL, "Codes", "Require 'productCode'; Match 'productCode' with '[A-Z]{3}-[0-9]{6}'")
+    ],
+}
+_ALSO_IN = {"data_migration": ["verification_validation"]}
+"""Other stages to which the rules of a stage apply."""
 
 
 def example_rules(journey_id: str, created_by: str, created_at: datetime) -> list[SecondBrainRule]:
     """Return the rules for a journey of a product catalogue."""
+    every = [(*of, *rule) for of, rules in _RULES.items() for rule in rules]
     return [
         SecondBrainRule(
             rule_id=f"rule-{stage_id}-{rule_type.value}-{index:03d}",
@@ -162,10 +140,10 @@ def example_rules(journey_id: str, created_by: str, created_at: datetime) -> lis
             metadata=RuleMetadata(
                 created_by=created_by,
                 tags=[stage_id, rule_type.value, priority.value],
-                applicable_stages=applicable or [stage_id],
+                applicable_stages=[stage_id, *_ALSO_IN.get(stage_id, [])],
             ),
             created_at=created_at,
             updated_at=created_at,
         )
-        for index, (stage_id, rule_type, priority, title, content, applicable) in enumerate(_RULES, start=1)
+        for index, (stage_id, rule_type, priority, title, content) in enumerate(every, start=1)
     ]

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
@@ -22,7 +23,7 @@ from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 from jobtable.systems.journeys.creation import incomplete
 from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefinition
-from jobtable.systems.journeys.locations import DEFAULT_BUCKETS
+from jobtable.systems.journeys.object_keys import DEFAULT_BUCKETS
 from jobtable.systems.journeys.parts import (
     Aggregates,
     ExecutionConfiguration,
@@ -37,6 +38,7 @@ from jobtable.systems.journeys.running import aggregates
 
 Fence = Callable[[Transaction], None]
 """Adds the condition to a transaction under which its writer may write."""
+P = ParamSpec("P")
 T = TypeVar("T")
 _MOST_EXECUTIONS = 999
 """The key of an execution has three digits for the number."""
@@ -80,6 +82,18 @@ class ExtraWrites:
     """Log entries and reports."""
 
 
+def _transition(
+    decide: Callable[Concatenate[JourneyFlow, JourneyState, P], T],
+) -> Callable[Concatenate[JourneyFlow, str, P], T]:
+    """Make a verb on the id of a journey of one on its state: both read and act again if it changes in between."""
+
+    @wraps(decide)
+    def run(flow: JourneyFlow, journey_id: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return flow.decide(journey_id, lambda state: decide(flow, state, *args, **kwargs))
+
+    return run
+
+
 class JourneyFlow:
     """The transitions of the journeys in one store."""
 
@@ -100,89 +114,69 @@ class JourneyFlow:
 
     # --- for people
 
-    def start(self, journey_id: str, triggered_by: str) -> JobExecution | None:
+    @_transition
+    def start(self, state: JourneyState, triggered_by: str) -> JobExecution | None:
         """Start a journey; return its current execution, or None if every stage is skipped."""
-
-        def act(state: JourneyState) -> JobExecution | None:
-            _expect(state, "run", JourneyStatus.PENDING, JourneyStatus.RUNNING)
-            execution = self.current_execution(state)
-            if state.journey.status is JourneyStatus.RUNNING and execution and execution.status not in aggregates.ENDED:
-                return execution
-            return self._go_on(state, triggered_by)
-
-        return self._decide(journey_id, act)
-
-    def pause(self, journey_id: str) -> Journey:
-        """Stop the running stage after its current step."""
-
-        def act(state: JourneyState) -> Journey:
-            _expect(state, "pause", JourneyStatus.RUNNING)
-            with self._store.transaction() as tx:
-                self._change(tx, state, status=JourneyStatus.PAUSED)
-            return state.journey.replace(status=JourneyStatus.PAUSED)
-
-        return self._decide(journey_id, act)
-
-    def resume(self, journey_id: str, triggered_by: str) -> JobExecution | None:
-        """Continue a paused journey: its paused execution, or the next stage."""
-
-        def act(state: JourneyState) -> JobExecution | None:
-            _expect(state, "resume", JourneyStatus.PAUSED)
-            execution = self.current_execution(state)
-            if execution is None or execution.status in aggregates.ENDED:
-                return self._go_on(state, triggered_by)
-            with self._store.transaction() as tx:
-                self._change(tx, state, status=JourneyStatus.RUNNING)
+        _expect(state, "run", JourneyStatus.PENDING, JourneyStatus.RUNNING)
+        execution = self.current_execution(state)
+        if state.journey.status is JourneyStatus.RUNNING and execution and execution.status not in aggregates.ENDED:
             return execution
+        return self._go_on(state, triggered_by)
 
-        return self._decide(journey_id, act)
+    @_transition
+    def pause(self, state: JourneyState) -> Journey:
+        """Stop the running stage after its current step."""
+        _expect(state, "pause", JourneyStatus.RUNNING)
+        with self._store.transaction() as tx:
+            self._change(tx, state, status=JourneyStatus.PAUSED)
+        return state.journey.replace(status=JourneyStatus.PAUSED)
 
-    def cancel(self, journey_id: str) -> JobExecution | None:
-        """Cancel a journey and its current execution; return that execution."""
-
-        def act(state: JourneyState) -> JobExecution | None:
-            not_over = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
-            _expect(state, "cancel", *not_over)
-            execution = self.current_execution(state)
-            with self._store.transaction() as tx:
-                if execution is None or execution.status in aggregates.ENDED:
-                    self._change(tx, state, status=JourneyStatus.CANCELLED)
-                    return None
-                ended = self._end(tx, execution, JobExecutionStatus.CANCELLED, ExtraWrites())
-                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.CANCELLED)
-                sums = aggregates.with_ended_job(state.journey.aggregates, ended.status, ended.duration)
-                self._change(tx, state, status=JourneyStatus.CANCELLED, aggregates=sums)
-                return ended
-
-        return self._decide(journey_id, act)
-
-    def retry(self, journey_id: str, triggered_by: str) -> JobExecution | None:
-        """Run the failed or cancelled stage again, as a new execution with the next number."""
-
-        def act(state: JourneyState) -> JobExecution | None:
-            _expect(state, "retry", JourneyStatus.FAILED, JourneyStatus.CANCELLED)
+    @_transition
+    def resume(self, state: JourneyState, triggered_by: str) -> JobExecution | None:
+        """Continue a paused journey: its paused execution, or the next stage."""
+        _expect(state, "resume", JourneyStatus.PAUSED)
+        execution = self.current_execution(state)
+        if execution is None or execution.status in aggregates.ENDED:
             return self._go_on(state, triggered_by)
+        with self._store.transaction() as tx:
+            self._change(tx, state, status=JourneyStatus.RUNNING)
+        return execution
 
-        return self._decide(journey_id, act)
+    @_transition
+    def cancel(self, state: JourneyState) -> JobExecution | None:
+        """Cancel a journey and its current execution; return that execution."""
+        not_over = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
+        _expect(state, "cancel", *not_over)
+        execution = self.current_execution(state)
+        with self._store.transaction() as tx:
+            if execution is None or execution.status in aggregates.ENDED:
+                self._change(tx, state, status=JourneyStatus.CANCELLED)
+                return None
+            ended = self._end(tx, execution, JobExecutionStatus.CANCELLED, ExtraWrites())
+            self._change_stage(tx, state.stage(execution.stage_id), StageStatus.CANCELLED)
+            sums = aggregates.with_ended_job(state.journey.aggregates, ended.status, ended.duration)
+            self._change(tx, state, status=JourneyStatus.CANCELLED, aggregates=sums)
+            return ended
 
-    def skip(self, journey_id: str, stage_id: str) -> None:
+    @_transition
+    def retry(self, state: JourneyState, triggered_by: str) -> JobExecution | None:
+        """Run the failed or cancelled stage again, as a new execution with the next number."""
+        _expect(state, "retry", JourneyStatus.FAILED, JourneyStatus.CANCELLED)
+        return self._go_on(state, triggered_by)
+
+    @_transition
+    def skip(self, state: JourneyState, stage_id: str) -> None:
         """Skip a stage that allows it and has not started."""
-
-        def act(state: JourneyState) -> None:
-            stage = state.stage(stage_id)
-            if not stage.can_skip:
-                raise ConflictError(f"stage {stage_id} of journey {journey_id} cannot be skipped")
-            if stage.status in (StageStatus.RUNNING, StageStatus.COMPLETED):
-                raise ConflictError(f"stage {stage_id} of journey {journey_id} is {stage.status} and cannot be skipped")
-            if state.journey.status is JourneyStatus.RUNNING and state.journey.current_stage_id == stage_id:
-                raise ConflictError(
-                    f"stage {stage_id} of journey {journey_id} is about to run; pause the journey first"
-                )
-            with self._store.transaction() as tx:
-                self._change_stage(tx, stage, StageStatus.SKIPPED)
-                self._change(tx, state, overall_progress=state.progress(completed=stage_id))
-
-        self._decide(journey_id, act)
+        stage, what = state.stage(stage_id), f"stage {stage_id} of journey {state.journey.journey_id}"
+        if not stage.can_skip:
+            raise ConflictError(f"{what} cannot be skipped")
+        if stage.status in (StageStatus.RUNNING, StageStatus.COMPLETED):
+            raise ConflictError(f"{what} is {stage.status} and cannot be skipped")
+        if state.journey.status is JourneyStatus.RUNNING and state.journey.current_stage_id == stage_id:
+            raise ConflictError(f"{what} is about to run; pause the journey first")
+        with self._store.transaction() as tx:
+            self._change_stage(tx, stage, StageStatus.SKIPPED)
+            self._change(tx, state, overall_progress=state.progress(completed=stage_id))
 
     # --- for the stage that runs
 
@@ -216,7 +210,7 @@ class JourneyFlow:
                 self._change(tx, state)
             return begun
 
-        return self._decide(execution.journey_id, act)
+        return self.decide(execution.journey_id, act)
 
     def complete(self, execution: JobExecution, written: ExtraWrites, fence: Fence) -> JobExecution | None:
         """Complete an execution and open the next stage's; return that, or None if the journey stops here."""
@@ -239,7 +233,7 @@ class JourneyFlow:
                     return None
                 return self._open(tx, state, following, sums, execution.triggered_by, overall_progress=progress)
 
-        return self._decide(execution.journey_id, act)
+        return self.decide(execution.journey_id, act)
 
     def fail(self, execution: JobExecution, message: str, written: ExtraWrites, fence: Fence) -> JobExecution:
         """Fail an execution, its stage and, until someone retries it, its journey."""
@@ -254,7 +248,7 @@ class JourneyFlow:
                 self._change(tx, state, status=JourneyStatus.FAILED, aggregates=sums)
             return ended
 
-        return self._decide(execution.journey_id, act)
+        return self.decide(execution.journey_id, act)
 
     def set_aside(self, execution: JobExecution, written: ExtraWrites, fence: Fence) -> None:
         """Make an execution wait until its journey is resumed; what it has done stays."""
@@ -275,7 +269,7 @@ class JourneyFlow:
 
     # --- parts of transitions
 
-    def _decide(self, journey_id: str, act: Callable[[JourneyState], T]) -> T:
+    def decide(self, journey_id: str, act: Callable[[JourneyState], T]) -> T:
         """Read and act; do both again if the journey has changed in between."""
         return self._store.retrying(
             lambda: self.read(journey_id), act, f"change journey {journey_id}", retry_if=_is_about_the_journey

@@ -19,7 +19,7 @@ from jobtable.objects import ObjectInfo, ObjectStore, Source, key_parts
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 from jobtable.systems.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
-from jobtable.systems.journeys.locations import ExecutionFolder
+from jobtable.systems.journeys.object_keys import ExecutionFolder
 from jobtable.systems.journeys.parts import (
     JobExecutionStatus,
     JourneyStatus,

@@ -18,7 +18,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.model.plain_values import wire_form
 from jobtable.objects import ObjectInfo, ObjectStore
 from jobtable.systems.journeys.entities import JobExecution, LogEntry
-from jobtable.systems.journeys.locations import DEFAULT_BUCKETS, location
+from jobtable.systems.journeys.object_keys import DEFAULT_BUCKETS, location
 from jobtable.systems.journeys.parts import LogCounts, LogEntryLevel
 
 RECENT_LINES = 100

@@ -7,7 +7,6 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import IO, Any
 
 from pydantic_core import to_jsonable_python
@@ -16,8 +15,9 @@ from jobtable.clock import Clock
 from jobtable.errors import ValueRefusedError, kind_and_text
 from jobtable.objects import ObjectStore
 from jobtable.systems.journeys.entities import JobExecution, JobReport
-from jobtable.systems.journeys.locations import DEFAULT_BUCKETS, ExecutionFolder, location
+from jobtable.systems.journeys.object_keys import DEFAULT_BUCKETS, ExecutionFolder, location
 from jobtable.systems.journeys.parts import JobExecutionStatus, ReportMetrics, ReportType, StepRun
+from jobtable.systems.journeys.running.flow import seconds_between
 
 ENGINE_REPORTS = {
     ReportType.SUMMARY: "job_summary",
@@ -215,6 +215,7 @@ def _recommendations(execution: JobExecution, seconds: float) -> list[str]:
 
 
 def _timeline(execution: JobExecution) -> list[dict[str, Any]]:
+    start = execution.start_time
     return [
         {
             "stepId": step.step_id,
@@ -222,14 +223,10 @@ def _timeline(execution: JobExecution) -> list[dict[str, Any]]:
             "startTime": step.start_time,
             "endTime": step.end_time,
             "duration": step.duration,
-            "offset": _offset(execution.start_time, step.start_time),
+            "offset": seconds_between(start, step.start_time) if start and step.start_time else None,
         }
         for step in execution.steps
     ]
-
-
-def _offset(start: datetime | None, moment: datetime | None) -> float | None:
-    return None if start is None or moment is None else round((moment - start).total_seconds(), 6)
 
 
 def _slowest(steps: Sequence[StepRun]) -> StepRun | None:

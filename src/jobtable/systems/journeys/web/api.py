@@ -39,7 +39,7 @@ EXAMPLES: dict[str, Any] = {
         "source": {"schema_id": "schema-1", "schema_name": "Legacy products"},
         "parameters": {"source": "/data/catalogue.db", "batchRows": 200},
         "template": {"example_rules": True},
-    },
+    }
 }
 
 TheJourneys = Annotated[Journeys, service(Journeys)]
@@ -105,10 +105,7 @@ def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> 
 @router.get("/journeys")
 @allow(READ)
 def list_journeys(
-    journeys: TheJourneys,
-    paging: Paging,
-    status: JourneyStatus | None = None,
-    newest_first: NewestFirst = False,
+    journeys: TheJourneys, paging: Paging, status: JourneyStatus | None = None, newest_first: NewestFirst = False
 ) -> PageOf[Journey]:
     """List all journeys, or those with a status, by creation."""
     return paging.page(journeys.list_journeys(status, newest_first=newest_first))
@@ -162,11 +159,7 @@ def list_journey_executions(journey_id: JourneyId, journeys: TheJourneys, paging
 @router.get("/journeys/{journey_id}/stages/{stage_id}/executions")
 @allow(READ)
 def list_stage_executions(
-    journey_id: JourneyId,
-    stage_id: StageId,
-    journeys: TheJourneys,
-    paging: Paging,
-    newest_first: NewestFirst = False,
+    journey_id: JourneyId, stage_id: StageId, journeys: TheJourneys, paging: Paging, newest_first: NewestFirst = False
 ) -> PageOf[JobExecution]:
     """List all executions of a stage, by number."""
     stage = journeys.get_stage(journey_id, stage_id)

@@ -18,7 +18,7 @@ from jobtable.systems.receipts.entities.analyses import (
     Section as Section,
     SourceInformation as SourceInformation,
 )
-from jobtable.systems.receipts.entities.batches import (
+from jobtable.systems.receipts.entities.model_batches import (
     BatchResult as BatchResult,
     BatchSummary as BatchSummary,
     CompletionBatchResult as CompletionBatchResult,

@@ -54,9 +54,7 @@ class ReceiptWordLabel(Entity, table=main, type="RECEIPT_WORD_LABEL"):
 
     key = Key("IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}#LABEL#{label}")
     by_label = Key(
-        "LABEL#{label}",
-        "IMAGE#{image_id}#RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}",
-        index="GSI1",
+        "LABEL#{label}", "IMAGE#{image_id}#RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}", index="GSI1"
     )
     everywhere = Key(
         "RECEIPT", "IMAGE#{image_id}#RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}", index="GSI2"

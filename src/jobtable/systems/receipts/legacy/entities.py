@@ -153,8 +153,7 @@ class GPTValidation(GPTRecord, table=legacy, type="GPT_VALIDATION"):
     """GPT was asked whether a tag is correct."""
 
     key = Key(
-        "IMAGE#{image_id}",
-        "RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}#TAG#{tag}#QUERY#VALIDATION",
+        "IMAGE#{image_id}", "RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}#TAG#{tag}#QUERY#VALIDATION"
     )
 
 

@@ -185,7 +185,7 @@ class Migration:
         return ItemOutcome(kind, "migrated", key, problem or self._what_is_lost(entity))
 
     def _what_is_lost(self, entity: Entity) -> str | None:
-        """MigrationReport a tag that is only in its word's list: labels are made from tag items, so it is lost."""
+        """Report a tag that is only in its word's list: labels are made from tag items, so it is lost."""
         if not isinstance(entity, ReceiptWord) or not entity.tags:
             return None
         items = {tag.tag_name for tag in self._source.query(ReceiptWordTag.key(**key_of(entity).values))}

@@ -48,8 +48,11 @@ class QueuedJobs:
     def _add_queue_of(self, entry: QueueJob) -> None:
         legacy_queue = self._source.find(old.Queue.key(queue_name=entry.queue_name))
         queue = None if legacy_queue is None else successor(legacy_queue)
+        default = Queue(
+            queue_name=entry.queue_name, created_at=entry.enqueued_at, max_concurrent_jobs=DEFAULT_CONCURRENCY
+        )
         try:
-            self._target.add(queue or _default_queue(entry))
+            self._target.add(queue or default)
         except AlreadyExistsError:
             return  # added for another job of the queue
 
@@ -82,10 +85,6 @@ class QueuedJobs:
         """Return the queue of a legacy job, the first by name if there are several."""
         entry = self._source.query(old.QueueJob.by_job(job_id=job_id)).first()
         return None if entry is None else entry.queue_name
-
-
-def _default_queue(entry: QueueJob) -> Queue:
-    return Queue(queue_name=entry.queue_name, created_at=entry.enqueued_at, max_concurrent_jobs=DEFAULT_CONCURRENCY)
 
 
 def _names_a_task(job: old.Job) -> bool:

@@ -11,8 +11,8 @@ from fastapi import Query
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
-from jobtable.systems.receipts.batches import BatchService
 from jobtable.systems.receipts.entities import BatchResult, BatchSummary, CompletionBatchResult, EmbeddingBatchResult
+from jobtable.systems.receipts.model_batches import BatchService
 from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, on_store
 from jobtable.web.api.route_parts import Body, Written, api_router
 from jobtable.web.api.verb_routes import add_verbs

@@ -104,12 +104,7 @@ add_verbs(
 add_verbs(
     router,
     TheHygiene,
-    {
-        "label": Label,
-        "canonical_label": Label,
-        "alias": Alias,
-        "label_target": Annotated[str, path_id("merchant")],
-    },
+    {"label": Label, "canonical_label": Label, "alias": Alias, "label_target": Annotated[str, path_id("merchant")]},
     ("describe_label", "PUT /label-descriptions", LabelHygieneService.describe),
     ("get_description", "GET /label-descriptions/{label}", LabelHygieneService.find_description),
     ("list_aliases", "GET /label-descriptions/{canonical_label}/aliases", LabelHygieneService.list_aliases),

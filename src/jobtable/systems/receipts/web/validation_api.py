@@ -183,11 +183,7 @@ add_verbs(
     ),
     ("list_second_passes", f"GET {RECEIPT_PATH}/validation/second-passes", ValidationService.list_second_passes),
     ("list_validations", "GET /validations", ValidationService.list_by_status),
-    (
-        "list_second_passes_by_status",
-        "GET /validations/second-passes",
-        ValidationService.list_second_passes_by_status,
-    ),
+    ("list_second_passes_by_status", "GET /validations/second-passes", ValidationService.list_second_passes_by_status),
     ("list_by_field_status", "GET /validations/fields/{field_name}", ValidationService.list_by_field_status),
     ("list_by_result_type", "GET /validations/results/{result_type}", ValidationService.list_by_result_type),
 )

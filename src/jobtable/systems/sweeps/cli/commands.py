@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,12 +28,8 @@ from jobtable.systems.sweeps.sweep import Sweep
 
 app = new_group()
 
-
-def _ids(services: Services) -> Iterator[str]:
-    return (sweep.job_id for sweep in services.get(Sweeps).list_sweeps().take(MOST))
-
-
-SweepId = Annotated[str, typer.Argument(metavar="ID", help="Id of the sweep", autocompletion=completed(_ids))]
+_complete = completed(lambda services: (each.job_id for each in services.get(Sweeps).list_sweeps().take(MOST)))
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="Id of the sweep", autocompletion=_complete)]
 
 Workers = Annotated[
     int, typer.Option("--workers", "-w", min=0, help="Number of workers to start here; wait until the sweep ends")

@@ -16,7 +16,7 @@ from jobtable.cli.output import visible
 from jobtable.clock import Clock
 from jobtable.jobs.stored.entities import JobMetric
 from jobtable.jobs.stored.field_types import FINAL
-from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult
+from jobtable.systems.sweeps.service import Progress, Sweeps
 
 _BEST = 5
 _LATEST = 8
@@ -42,10 +42,13 @@ def drawn(sweeps: Sweeps, progress: Progress) -> RenderableType:
     """Return the table as it is now."""
     best = sweeps.list_best(progress.sweep_id, limit=_BEST)
     latest = _latest_of_each(sweeps.list_latest_reports(progress.sweep_id, limit=_LATEST * 10))
-    bar = ProgressBar(progress.total, progress.total - _left(progress))
-    parts: list[RenderableType] = [_headline(progress), Padding(bar, 0)]  # a bar alone does not end its line
+    bar = ProgressBar(progress.total, progress.made - progress.open)
+    told = f"{progress.name}  {progress.status}  {counts(progress)} of {progress.total} trials"
+    headline = Text(visible(told), style="bold")
+    parts: list[RenderableType] = [headline, Padding(bar, 0)]  # a bar alone does not end its line
     if best:
-        parts.append(_table("best", progress.objective, (_best_row(trial) for trial in best)))
+        rows = ((str(trial.number), f"{trial.value:.6g}", params_text(trial.params)) for trial in best)
+        parts.append(_table("best", progress.objective, rows))
     if latest:
         parts.append(_table("latest reports", progress.objective, map(_report_row, latest)))
     return Group(*parts)
@@ -65,24 +68,11 @@ def params_text(params: Mapping[str, Any]) -> str:
     )
 
 
-def _left(progress: Progress) -> int:
-    return progress.total - progress.made + progress.open
-
-
-def _headline(progress: Progress) -> Text:
-    told = f"{progress.name}  {progress.status}  {counts(progress)} of {progress.total} trials"
-    return Text(visible(told), style="bold")
-
-
 def _latest_of_each(reports: list[JobMetric]) -> list[JobMetric]:
     last: dict[str, JobMetric] = {}
     for report in reports:
         last.setdefault(str(report.child_job_id), report)
     return list(last.values())[:_LATEST]
-
-
-def _best_row(trial: TrialResult) -> tuple[str, str, str]:
-    return str(trial.number), f"{trial.value:.6g}", params_text(trial.params)
 
 
 def _report_row(report: JobMetric) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from jobtable.jobs.stored.field_types import Count
-from jobtable.model import Attr, Entity, Json, Key, Stored, Timestamp, default
+from jobtable.model import Attr, Entity, Json, Key, Name, Stored, Timestamp, default
 from jobtable.workflows.asl.entities import MachineType
 from jobtable.workflows.tables import workflows
 
@@ -91,3 +91,15 @@ class Activity(Entity, table=workflows, type="ACTIVITY"):
     """Kept for AWS: `encryptionConfiguration`."""
     tags: Attr[dict[str, str]] = default({})
     created_at: Timestamp
+
+
+class RedriveRequest(Entity, table=workflows, type="REDRIVE_REQUEST"):
+    """A redrive that a client asked for with a token: asking again within 15 minutes is the same request."""
+
+    key = Key("REDRIVE#{machine}#{name}", "TOKEN#{token_sha256}")
+
+    machine: str
+    name: str
+    token_sha256: str
+    redriven_at: Timestamp
+    time_to_live: Annotated[int | None, Name("TimeToLive")] = None

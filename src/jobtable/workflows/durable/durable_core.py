@@ -1,0 +1,101 @@
+"""What the parts of the durable service share."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from datetime import datetime
+
+from jobtable.clock import wall_time
+from jobtable.errors import missing
+from jobtable.jobs.engine import Jobs
+from jobtable.workflows.asl.arns import Arns
+from jobtable.workflows.durable.durable_arns import ExecutionArn
+from jobtable.workflows.durable.durable_tokens import DurableTokens
+from jobtable.workflows.durable.entities import DurableExecution
+from jobtable.workflows.durable.execution_state import ExecutionState
+from jobtable.workflows.durable.history_events import HistoryEvents
+from jobtable.workflows.durable.large_payloads import LargePayloads
+from jobtable.workflows.durable.operation_shapes import OperationShapes
+from jobtable.workflows.function_records import FunctionRecords
+from jobtable.workflows.functions import Function, find_function
+
+QUEUE = "functions"
+"""The queue of the jobs that call functions."""
+_MOST_REMEMBERED = 256
+
+
+class DurableCore:
+    """A job engine, and what reads and writes executions on its store."""
+
+    def __init__(self, jobs: Jobs, *, arns: Arns | None = None) -> None:
+        self.jobs = jobs
+        self.store = jobs.store
+        self.clock = jobs.clock
+        self.arns = arns or Arns()
+        self.payloads = LargePayloads(jobs.objects)
+        self.tokens = DurableTokens(self.store)
+        self.shapes = OperationShapes(self.payloads, self.tokens)
+        self.events = HistoryEvents(self.store, self.payloads, self.shapes)
+        self.functions = FunctionRecords(self.store)
+        self.remembered = RememberedStates()
+        self._published: set[str] = set()
+
+    def now(self) -> datetime:
+        """Return the time on the wall clock, by which things are due."""
+        return wall_time(self.clock)
+
+    def get_execution(self, function: str, name: str) -> DurableExecution:
+        """Return an execution, or raise NotFoundError."""
+        execution = self.store.find(DurableExecution.key(function=function, name=name))
+        if execution is None:
+            raise missing("durable execution", f"{function}/{name}")
+        return execution
+
+    def get_function(self, name: str) -> Function:
+        """Return a function, or raise NotFoundError; one of this process is published, so that workers find it."""
+        found = self.find_function(name)
+        if found is None:
+            raise missing("function", name, hint="import its module, or publish it with FunctionRecords.publish()")
+        return found
+
+    def find_function(self, name: str) -> Function | None:
+        """Return a function, or None."""
+        if find_function(name) is not None and name not in self._published:
+            self._published.update(each.name for each in self.functions.publish())
+        return self.functions.find(name)
+
+    def arn_of(self, execution: DurableExecution) -> ExecutionArn:
+        """Return the ARN of an execution."""
+        return ExecutionArn(
+            execution.function,
+            execution.name,
+            execution.execution_id,
+            execution.region,
+            execution.account,
+            execution.version,
+        )
+
+
+class RememberedStates:
+    """The executions that this process has read or written last, so that a checkpoint need not read them again.
+
+    Whoever takes a state has it alone. It may be out of date: every write requires the revision that was read.
+    """
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[str, ExecutionState] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, execution_id: str) -> ExecutionState | None:
+        """Return a state and forget it."""
+        with self._lock:
+            return self._states.pop(execution_id, None)
+
+    def keep(self, state: ExecutionState) -> None:
+        """Remember a state."""
+        with self._lock:
+            self._states[state.progress.execution_id] = state
+            self._states.move_to_end(state.progress.execution_id)
+            while len(self._states) > _MOST_REMEMBERED:
+                self._states.popitem(last=False)

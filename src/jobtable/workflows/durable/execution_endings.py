@@ -1,0 +1,92 @@
+"""The ends of executions and of chained invokes, each in one transaction with whoever waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from jobtable.jobs.lifecycle.waking import add_wake
+from jobtable.jobs.stored.entities import Job
+from jobtable.store import Store
+from jobtable.store.transactions import Transaction
+from jobtable.workflows.durable.entities import DurableExecution, DurableStatus, OperationStatus
+from jobtable.workflows.durable.execution_state import Change, ExecutionState
+from jobtable.workflows.durable.operation_changes import end_operation
+
+_EVENTS = {
+    DurableStatus.SUCCEEDED: "ExecutionSucceeded",
+    DurableStatus.FAILED: "ExecutionFailed",
+    DurableStatus.TIMED_OUT: "ExecutionTimedOut",
+    DurableStatus.STOPPED: "ExecutionStopped",
+}
+
+
+def end_execution(
+    store: Store,
+    change: Change,
+    execution: DurableExecution,
+    status: DurableStatus,
+    *,
+    output: Any = None,
+    output_for_parent: Any = None,
+    error: Mapping[str, Any] | None = None,
+) -> None:
+    """Let an execution end with a change; what started it goes on with the outcome.
+
+    An output is as stored: a large one has an object for the execution, and another for its
+    parent, which may be kept longer.
+    """
+    change.is_last = True
+    change.record(_EVENTS[status])
+
+    def write(tx: Transaction) -> None:
+        tx.update(
+            execution,
+            DurableExecution.status.set(status),
+            DurableExecution.output.set(output),
+            DurableExecution.error.set(None if error is None else dict(error)),
+            DurableExecution.ended_at.set(change.now),
+            when=DurableExecution.status == DurableStatus.RUNNING,
+        )
+        if execution.parent is not None:
+            outcome = _outcome_for_parent(execution, status, output_for_parent, error)
+            complete_invoke(store, tx, change.now, execution.parent, *outcome)
+
+    change.beside.append(write)
+
+
+def complete_invoke(
+    store: Store,
+    tx: Transaction,
+    now: datetime,
+    parent: Mapping[str, Any],
+    status: OperationStatus,
+    result: Any,
+    error: Mapping[str, Any] | None,
+) -> None:
+    """End the chained invoke of an execution and wake its job, with the rest of a transaction.
+
+    If the execution has ended, or no longer waits for it, nothing is added.
+    """
+    state = ExecutionState.find_with(store, parent["function"], parent["name"], parent["number"])
+    if state is None or state.progress.execution_id != parent["execution_id"]:
+        return
+    (operation,) = state.operations.values()
+    if operation.status is not OperationStatus.STARTED:
+        return
+    change = Change(state, now)
+    end_operation(change, operation, status, result=result, error=error)
+    change.add_to(tx)
+    add_wake(store, tx, store.find(Job.key(job_id=state.progress.execution_id)))
+
+
+def _outcome_for_parent(
+    execution: DurableExecution, status: DurableStatus, output: Any, error: Mapping[str, Any] | None
+) -> tuple[OperationStatus, Any, Mapping[str, Any] | None]:
+    if status is DurableStatus.SUCCEEDED:
+        return OperationStatus.SUCCEEDED, output, None
+    if status is DurableStatus.TIMED_OUT:
+        message = f"CHAINED_INVOKE timed out after {execution.timeout_seconds} seconds."
+        return OperationStatus.TIMED_OUT, None, {"ErrorMessage": message, "ErrorType": "ChainedInvoke.Timeout"}
+    return OperationStatus(status.value), None, error or {"ErrorMessage": "Chained invoke failed."}

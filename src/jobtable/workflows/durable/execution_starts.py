@@ -1,0 +1,183 @@
+"""Executions start: with their job, in one transaction."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from jobtable.errors import AlreadyExistsError, ConflictError, ValueRefusedError
+from jobtable.jobs.submit.definition import NewJob, RetryPolicy
+from jobtable.workflows.durable.durable_arns import check_execution_name, check_function_name
+from jobtable.workflows.durable.durable_core import QUEUE, DurableCore
+from jobtable.workflows.durable.durable_tokens import digest_of
+from jobtable.workflows.durable.entities import (
+    DurableEvents,
+    DurableExecution,
+    DurableOperation,
+    DurableProgress,
+    DurableStatus,
+)
+from jobtable.workflows.durable.operation_updates import MOST_RESULT_BYTES
+from jobtable.workflows.functions import DurableConfig, Function
+
+_TASKS = "jobtable.workflows.durable.function_tasks"
+_ENDS = "jobtable.workflows.durable.job_ends"
+_CHILDREN = uuid.UUID("c0a41f1e-94e5-5d9e-8d7d-3f5b0f0c7d11")
+"""The namespace of the ids that chained invokes give to what they start."""
+_NO_LIMIT = 1_000_000
+"""Attempts of a job: how often a call may fail is counted by the execution, not by its job."""
+_RETRY = RetryPolicy(first_delay_seconds=1, factor=2, longest_delay_seconds=30)
+
+
+class ExecutionStarts:
+    """Starts executions and other functions as jobs."""
+
+    def __init__(self, core: DurableCore) -> None:
+        self._core = core
+
+    def start(
+        self, function: Function, payload: str, name: str | None = None, *, parent: Mapping[str, Any] | None = None
+    ) -> DurableExecution:
+        """Start an execution, or return the one that was started with this name and payload."""
+        check_function_name(function.name)
+        check_json(payload)
+        name = name or str(uuid.uuid4())
+        check_execution_name(name)
+        digest = digest_of(payload)
+        existing = self._find(function.name, name)
+        if existing is None:
+            execution = self._new(function, payload, digest, name, parent)
+            try:
+                self._submit(function, execution)
+            except ConflictError:
+                existing = self._find(function.name, name)
+                if existing is None:
+                    raise
+            else:
+                return execution
+        if existing.input_sha256 != digest:
+            raise AlreadyExistsError(
+                f"the durable execution {function.name}/{name} was started with another payload",
+                hint="choose another name",
+            )
+        return existing
+
+    def submit_call(
+        self,
+        function: Function,
+        payload: Any,
+        job_id: str,
+        *,
+        parent: Mapping[str, Any] | None = None,
+        max_attempts: int = 1,
+    ) -> None:
+        """Run a function that is not durable as a job; the payload is as stored."""
+        self._core.jobs.submit(
+            NewJob(
+                name=function.name,
+                task=f"{_TASKS}:{'call_function_inline' if function.is_inline else 'call_function'}",
+                params={"function": function.name, "payload": payload, "parent": parent},
+                queue=QUEUE,
+                job_id=job_id,
+                job_type="function",
+                timeout_seconds=None if function.is_inline else function.timeout_seconds,
+                max_attempts=max_attempts,
+                retry=RetryPolicy(first_delay_seconds=60),
+                on_end=None if parent is None else f"{_ENDS}:report_call",
+            )
+        )
+
+    def delete(self, execution: DurableExecution) -> int:
+        """Delete all items and objects of an ended execution; return the number of items."""
+        store, function, name = self._core.store, execution.function, execution.name
+        self._core.payloads.discard(function, execution.execution_id)
+        keys = {"function": function, "execution": name}
+        count = store.batch_delete(store.query(DurableEvents.key(**keys)))
+        count += store.batch_delete(store.query(DurableOperation.key(**keys)))
+        same = DurableExecution.status != DurableStatus.RUNNING
+        return count + store.delete(execution, when=same)
+
+    def delete_expired(self, function: str, status: DurableStatus, *, limit: int = 20) -> int:
+        """Delete executions of a function whose retention is over, the oldest first; return their number."""
+        now, deleted = self._core.now(), 0
+        found = DurableExecution.by_status(function=function, status=status)
+        for execution in list(self._core.store.query(found, limit=limit)):
+            if _is_expired(execution, now):
+                self.delete(execution)
+                deleted += 1
+        return deleted
+
+    def _find(self, function: str, name: str) -> DurableExecution | None:
+        found = self._core.store.find(DurableExecution.key(function=function, name=name))
+        if found is not None and _is_expired(found, self._core.now()):
+            self.delete(found)
+            return None
+        return found
+
+    def _new(
+        self, function: Function, payload: str, digest: str, name: str, parent: Mapping[str, Any] | None
+    ) -> DurableExecution:
+        config = function.durable or DurableConfig()
+        execution_id = str(uuid.uuid4()) if parent is None else child_id(parent)
+        return DurableExecution(
+            function=function.name,
+            name=name,
+            execution_id=execution_id,
+            region=self._core.arns.region,
+            account=self._core.arns.account,
+            input=self._core.payloads.store(payload, function.name, execution_id),
+            input_sha256=digest,
+            started_at=self._core.clock.now(),
+            timeout_seconds=config.execution_timeout_seconds,
+            retention_days=config.retention_days,
+            parent=None if parent is None else dict(parent),
+        )
+
+    def _submit(self, function: Function, execution: DurableExecution) -> None:
+        job = NewJob(
+            name=f"{execution.function}/{execution.name}",
+            task=f"{_TASKS}:{'run_durable_inline' if function.is_inline else 'run_durable'}",
+            params={"function": execution.function, "name": execution.name},
+            queue=QUEUE,
+            job_id=execution.execution_id,
+            job_type="durable execution",
+            timeout_seconds=None if function.is_inline else function.timeout_seconds,
+            max_attempts=_NO_LIMIT,
+            most_interruptions=_NO_LIMIT,
+            retry=_RETRY,
+            on_end=f"{_ENDS}:end_execution_with_job",
+        )
+        progress = DurableProgress(
+            function=execution.function,
+            name=execution.name,
+            execution_id=execution.execution_id,
+            event_count=1,
+            times_out_at=self._core.now() + timedelta(seconds=execution.timeout_seconds),
+        )
+        started = {"type": "ExecutionStarted", "at": execution.started_at.timestamp()}
+        events = DurableEvents(
+            function=execution.function, execution=execution.name, first_id=1, events=json.dumps([started])
+        )
+        self._core.jobs.submit_together([job], execution, progress, events)
+
+
+def child_id(parent: Mapping[str, Any]) -> str:
+    """Return the id of what a chained invoke starts: the same one however often that is tried."""
+    return str(uuid.uuid5(_CHILDREN, f"{parent['execution_id']}/{parent['number']}"))
+
+
+def check_json(payload: str) -> None:
+    """Raise ValueRefusedError unless a payload is JSON and not too large."""
+    if len(payload.encode()) > MOST_RESULT_BYTES:
+        raise ValueRefusedError(f"the payload has more than {MOST_RESULT_BYTES:,} bytes")
+    try:
+        json.loads(payload)
+    except ValueError as error:
+        raise ValueRefusedError(f"Could not parse request body into json: {error}") from error
+
+
+def _is_expired(execution: DurableExecution, now: Any) -> bool:
+    return execution.ended_at is not None and execution.ended_at + timedelta(days=execution.retention_days) < now

@@ -1,0 +1,105 @@
+"""The tasks of the jobs that call functions."""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.tasks import FailTask, SuspendTask, task
+from jobtable.workflows.durable.durable_service import DurableService
+from jobtable.workflows.durable.handler_calls import Pause, Raised
+from jobtable.workflows.function_calls import FunctionContext, FunctionError, call
+from jobtable.workflows.functions import Function
+
+_SERVICES: weakref.WeakKeyDictionary[Jobs, DurableService] = weakref.WeakKeyDictionary()
+
+
+@task
+def run_durable(job: JobContext, function: str, name: str) -> None:
+    """Call the handler of a durable execution until the execution waits or ends."""
+    _run(job, function, name)
+
+
+@task(inline=True)
+def run_durable_inline(job: JobContext, function: str, name: str) -> None:
+    """Do the same in the worker's process."""
+    _run(job, function, name)
+
+
+@task
+def call_function(job: JobContext, function: str, payload: Any, parent: Mapping[str, Any] | None) -> Any:
+    """Call a function once."""
+    return _call(job, function, payload, parent)
+
+
+@task(inline=True)
+def call_function_inline(job: JobContext, function: str, payload: Any, parent: Mapping[str, Any] | None) -> Any:
+    """Do the same in the worker's process."""
+    return _call(job, function, payload, parent)
+
+
+def service_of(jobs: Jobs) -> DurableService:
+    """Return the durable service of an engine: one for all jobs of a process, so that they share what they know."""
+    found = _SERVICES.get(jobs)
+    if found is None:
+        found = _SERVICES[jobs] = DurableService(jobs)
+    return found
+
+
+def _run(job: JobContext, function_name: str, name: str) -> None:
+    from jobtable.workflows.durable.store_client import call_durable  # noqa: PLC0415 - it loads AWS's SDK
+
+    service = service_of(job.jobs)
+    function = service.core.get_function(function_name)
+    while True:
+        begun = service.calls.begin(job.lease, function_name, name)
+        if begun is None:
+            break
+        if isinstance(begun, Pause):
+            raise SuspendTask(begun.until, "waits for its operations")
+        answer = call_durable(service, function, begun, _context(job, function, begun.request_id), job.should_stop)
+        if isinstance(answer, Raised):
+            job.warning(f"the handler raised {answer.error['ErrorType']}: {answer.error['ErrorMessage']}")
+        pause = service.calls.finish(job.lease, begun, answer)
+        if pause is None:
+            break
+        if job.should_stop() or pause.until is None or pause.until > service.core.now():
+            raise SuspendTask(pause.until, "waits for its operations")
+    service.delete_some_expired(function_name)
+
+
+def _call(job: JobContext, function_name: str, payload: Any, parent: Mapping[str, Any] | None) -> Any:
+    service = service_of(job.jobs)
+    function = service.core.get_function(function_name)
+    text = service.core.payloads.read(payload)
+    try:
+        answer = call(function, None if text is None else json.loads(text), _context(job, function, job.job_id))
+    except FunctionError as error:
+        raise FailTask(f"{error.error}: {error.cause}", {"error": _error_object(error)}) from error
+    owner = (function_name, job.job_id) if parent is None else (parent["function"], parent["execution_id"])
+    return {"payload": service.core.payloads.store(json.dumps(answer), *owner)}
+
+
+def _context(job: JobContext, function: Function, request_id: str) -> FunctionContext:
+    clock = job.work.clock
+    until = clock.monotonic() + function.timeout_seconds
+    arns = service_of(job.jobs).core.arns
+    return FunctionContext(
+        function_name=function.name,
+        memory_limit_in_mb=str(function.memory_mb),
+        invoked_function_arn=arns.function(function.name),
+        remaining_ms=lambda: max(0, round((until - clock.monotonic()) * 1000)),
+        aws_request_id=request_id,
+        log_group_name=f"/aws/lambda/{function.name}",
+        log_stream_name=job.job_id,
+    )
+
+
+def _error_object(error: FunctionError) -> dict[str, Any]:
+    about = json.loads(error.cause)
+    members = {"ErrorMessage": "errorMessage", "ErrorType": "errorType", "StackTrace": "stackTrace"}
+    return {name: about[member] for name, member in members.items() if about.get(member)}

@@ -1,0 +1,28 @@
+"""A store in a file, with a driver that runs its executions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.workflows.durable.driving import Driver, JumpingClock
+
+from jobtable.app import Services
+
+
+@pytest.fixture
+def clock() -> JumpingClock:
+    return JumpingClock()
+
+
+@pytest.fixture
+def services(tmp_path: Path, clock: JumpingClock) -> Iterator[Services]:
+    with Services.open(f"file:{tmp_path}/jobs.db", clock=clock) as services:
+        _ = services.durable
+        yield services
+
+
+@pytest.fixture
+def driver(services: Services, clock: JumpingClock, tmp_path: Path) -> Driver:
+    return Driver(services.engine, clock, tmp_path / "effects")

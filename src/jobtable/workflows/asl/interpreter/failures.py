@@ -29,7 +29,7 @@ TASK_FAILED = "States.TaskFailed"
 HEARTBEAT_TIMEOUT = "States.HeartbeatTimeout"
 _SAID_ALONE = frozenset({DATA_LIMIT, ITEM_READER_FAILED, RESULT_WRITER_FAILED})
 """Errors whose causes do not name the state."""
-_DEFAULT_ATTEMPTS = 3
+DEFAULT_ATTEMPTS = 3
 _DEFAULT_INTERVAL = 1
 _DEFAULT_RATE = 2.0
 _LONGEST_DELAY = 31_622_400.0
@@ -118,17 +118,17 @@ def _record_state_failed(strand: Strand, failure: Failure) -> None:
 
 def _retry(strand: Strand, failure: Failure) -> bool:
     for position, retrier in enumerate(strand.fields.get("Retry", ())):
-        if not _matches(retrier, failure):
+        if not matches(retrier, failure):
             continue
         memory = strand.memory
         attempt = memory["retries"].get(str(position), 0)
-        if attempt >= retrier.get("MaxAttempts", _DEFAULT_ATTEMPTS):
+        if attempt >= retrier.get("MaxAttempts", DEFAULT_ATTEMPTS):
             return False
         memory["retries"][str(position)] = attempt + 1
         memory["retry_count"] += 1
         discard_children(strand)
         strand.forget_attempt()
-        delay = _delay(strand, retrier, attempt)
+        delay = delay_before(strand, retrier, attempt)
         if delay > 0:
             strand.suspend(Phase.RETRYING, strand.run.now() + timedelta(seconds=delay))
         else:
@@ -137,7 +137,8 @@ def _retry(strand: Strand, failure: Failure) -> bool:
     return False
 
 
-def _delay(strand: Strand, retrier: Mapping[str, Any], attempt: int) -> float:
+def delay_before(strand: Strand, retrier: Mapping[str, Any], attempt: int) -> float:
+    """Return the seconds before the attempt after so many retries."""
     longest = min(retrier.get("MaxDelaySeconds", _LONGEST_DELAY), _LONGEST_DELAY)
     delay = float(retrier.get("IntervalSeconds", _DEFAULT_INTERVAL))
     rate = retrier.get("BackoffRate", _DEFAULT_RATE)
@@ -151,7 +152,7 @@ def _delay(strand: Strand, retrier: Mapping[str, Any], attempt: int) -> float:
 
 def _leaving(strand: Strand, failure: Failure) -> Leaving | None:
     for position, catcher in enumerate(strand.fields.get("Catch", ())):
-        if _matches(catcher, failure):
+        if matches(catcher, failure):
             output = {"Error": failure.error or "", "Cause": failure.cause or ""}
             caught = leave_by_catcher(strand, catcher, output, f"Catch[{position}]/")
             check_size(caught.output, strand.memory["state"])
@@ -159,7 +160,8 @@ def _leaving(strand: Strand, failure: Failure) -> Leaving | None:
     return None
 
 
-def _matches(clause: Mapping[str, Any], failure: Failure) -> bool:
+def matches(clause: Mapping[str, Any], failure: Failure) -> bool:
+    """Return whether a retrier or catcher handles a failure."""
     return any(_names(name, failure) for name in clause["ErrorEquals"])
 
 

@@ -118,7 +118,7 @@ class MemoryRunner:
 
     def _wait(self) -> None:
         due = {frame.frame_id: frame.due_at for frame in self.run.frames.values() if frame.due_at is not None}
-        first_due = min(due, key=lambda each: (due[each], each), default=None)
+        first_due = min(due, key=lambda each: (due[each], [int(part) for part in each.split(".")]), default=None)
         timeout = self.machine.timeout_seconds
         ends_at = None if timeout is None else self._started_at + timedelta(seconds=timeout)
         moments = [at for at in (ends_at, due[first_due] if first_due else None) if at is not None]
@@ -226,6 +226,8 @@ class MemoryRunner:
         after = answer.get("after", 0)
         if "$error" in answer:
             self._push(after, "signal", Failed(*at, answer["$error"], answer.get("$cause")))
+        elif "$large" in answer:
+            self._push(after, "signal", Succeeded(*at, "x" * answer["$large"]))
         elif "$echo" in answer:
             self._push(after, "signal", Succeeded(*at, payload))
         elif "$output" in answer:

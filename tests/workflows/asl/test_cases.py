@@ -28,6 +28,8 @@ def test_a_case_comes_out_as_it_says(case: Case) -> None:
         assert find_differences(expect["events"], _events(runner)[1:]) == []
     if "previous" in expect:
         assert [event.previous_id for event in runner.history[1:]] == expect["previous"]
+    if "count" in expect:
+        assert len(runner.history) == expect["count"]
     if "seconds" in expect:
         assert (runner.instant - runner.began).total_seconds() == expect["seconds"]
 

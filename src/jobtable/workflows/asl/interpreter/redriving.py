@@ -13,11 +13,12 @@ def redrive(run: Run, count: int = 1) -> None:
     """Continue a run whose frames were kept after it failed, timed out or was aborted; `count` is how often so far."""
     run.ended = None
     run.notes.clear()
+    run.context = {**run.context, "Execution": {**run.context.get("Execution", {}), "RedriveCount": count}}
     redriven = append(run, run.last_event_id, "ExecutionRedriven", {"redriveCount": count})
-    _continue(root_of(run), redriven)
+    _continue(root_of(run), redriven, count)
 
 
-def _continue(strand: Strand, redriven: int) -> None:
+def _continue(strand: Strand, redriven: int, count: int) -> None:
     if strand.phase is not Phase.STOPPED:
         return
     memory = strand.memory
@@ -29,11 +30,11 @@ def _continue(strand: Strand, redriven: int) -> None:
         submit_batch(above, strand, above.fan["map_run"])
     elif any(each.phase is Phase.STOPPED for each in children):
         if "map_run" in strand.fan:
-            details = {"mapRunArn": strand.fan["map_run"]}
+            details = {"mapRunArn": strand.fan["map_run"], "redriveCount": count}
             follow(strand, append(strand.run, redriven, "MapRunRedriven", details))
         strand.suspend(Phase.FORKED)
         for child in children:
-            _continue(child, redriven)
+            _continue(child, redriven, count)
     else:
         discard_children(strand)
         strand.forget_attempt()

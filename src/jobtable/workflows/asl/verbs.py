@@ -16,6 +16,7 @@ from jobtable.workflows.asl.entities import (
     MachineType,
     MapRun,
 )
+from jobtable.workflows.asl.run import CallService, Json
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,25 @@ class MachineSource(Protocol):
 
     def runnable(self, arn: str) -> RunnableMachine:
         """Return what the ARN of a machine, version or alias names; NotFoundError if it does not exist."""
+        ...
+
+
+class ServiceVerbs(Protocol):
+    """The services that Task states and distributed Maps ask: tables, objects, and the handlers of messages.
+
+    Every verb raises StateFault with the error name that Step Functions reports. After a crash it may be called again.
+    """
+
+    def call(self, command: CallService) -> Json:
+        """Return the answer of a service."""
+        ...
+
+    def read_items(self, reader: Json) -> list[Json]:
+        """Return the items that an evaluated ItemReader names."""
+        ...
+
+    def write_results(self, writer: Json, results: list[Json]) -> Json:
+        """Store the results of a distributed Map as an evaluated ResultWriter says; return the state's output."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,22 +47,38 @@ class MachineSource(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class ChildExecution:
+    """An execution of a distributed Map's run, with its whole input and output."""
+
+    record: Execution
+    input: str
+    output: str | None
+
+
 class ServiceVerbs(Protocol):
     """The services that Task states and distributed Maps ask: tables, objects, and the handlers of messages.
 
     Every verb raises StateFault with the error name that Step Functions reports. After a crash it may be called again.
     """
 
-    def call(self, command: CallService) -> Json:
-        """Return the answer of a service."""
+    def call(self, command: CallService, execution: str) -> Json:
+        """Return the answer of a service.
+
+        `execution` is the ARN of the execution that asks: with the command's frame and visit it identifies a message.
+        """
         ...
 
-    def read_items(self, reader: Json) -> list[Json]:
-        """Return the items that an evaluated ItemReader names."""
+    def read_items(self, reader: Json) -> Json:
+        """Return the items that an evaluated ItemReader names: an array, or an object whose members are the items."""
         ...
 
-    def write_results(self, writer: Json, results: list[Json]) -> Json:
-        """Store the results of a distributed Map as an evaluated ResultWriter says; return the state's output."""
+    def write_results(self, writer: Json, results: list[Json], children: Iterable[ChildExecution]) -> Json:
+        """Store the results of a distributed Map as an evaluated ResultWriter says; return what the Map returns.
+
+        `results` are the outputs of those that succeeded, in the order of the items; `children` are all executions of
+        the run, and are read only if the ResultWriter stores them.
+        """
         ...
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from jobtable.errors import ConditionFailedError, TokenRefusedError, TransactionFailedError, ValueRefusedError
 from jobtable.jobs.stored.entities import Job
-from jobtable.workflows.durable.chained_invokes import ChainedInvokes
 from jobtable.workflows.durable.durable_arns import ExecutionArn
 from jobtable.workflows.durable.durable_core import DurableCore
 from jobtable.workflows.durable.durable_tokens import CheckpointToken
@@ -18,11 +17,18 @@ from jobtable.workflows.durable.entities import (
     OperationType,
 )
 from jobtable.workflows.durable.execution_endings import end_execution
+from jobtable.workflows.durable.execution_starts import ChainedInvokes
 from jobtable.workflows.durable.execution_state import MOST_OPERATIONS, MOST_STORED_BYTES, Change, ExecutionState
 from jobtable.workflows.durable.large_payloads import size_of
 from jobtable.workflows.durable.operation_changes import apply_update, end_what_is_due
-from jobtable.workflows.durable.operation_rules import check_batch, check_target, check_update
-from jobtable.workflows.durable.operation_updates import MOST_INVOKE_BYTES, Action, OperationUpdate
+from jobtable.workflows.durable.operation_updates import (
+    MOST_INVOKE_BYTES,
+    Action,
+    OperationUpdate,
+    check_batch,
+    check_target,
+    check_update,
+)
 
 INVALID_TOKEN = "Invalid checkpoint token"  # noqa: S105 - AWS's words, by which its SDK knows that a new call may help
 

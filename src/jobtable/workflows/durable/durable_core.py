@@ -14,9 +14,8 @@ from jobtable.workflows.durable.durable_arns import ExecutionArn
 from jobtable.workflows.durable.durable_tokens import DurableTokens
 from jobtable.workflows.durable.entities import DurableExecution
 from jobtable.workflows.durable.execution_state import ExecutionState
-from jobtable.workflows.durable.history_events import HistoryEvents
+from jobtable.workflows.durable.lambda_shapes import HistoryEvents, OperationShapes
 from jobtable.workflows.durable.large_payloads import LargePayloads
-from jobtable.workflows.durable.operation_shapes import OperationShapes
 from jobtable.workflows.function_records import FunctionRecords
 from jobtable.workflows.functions import Function, find_function
 

@@ -14,14 +14,13 @@ from jobtable.jobs.stored.entities import Job
 from jobtable.store.queries import Query
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.durable.callback_answers import CallbackAnswers
-from jobtable.workflows.durable.chained_invokes import ChainedInvokes
 from jobtable.workflows.durable.durable_checkpoints import DurableCheckpoints, add_end
 from jobtable.workflows.durable.durable_core import DurableCore
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableStatus
-from jobtable.workflows.durable.execution_starts import ExecutionStarts, check_json
+from jobtable.workflows.durable.execution_endings import error_of_crash
+from jobtable.workflows.durable.execution_starts import ChainedInvokes, ExecutionStarts, check_json
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.handler_calls import HandlerCalls
-from jobtable.workflows.durable.job_ends import error_of_crash
 from jobtable.workflows.durable.operation_updates import check_error
 from jobtable.workflows.durable.verbs import DurableVerbs, Invoked
 from jobtable.workflows.functions import Function

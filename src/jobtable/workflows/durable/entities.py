@@ -164,7 +164,7 @@ class DurableEvents(Entity, table=workflows, type="DURABLE_EVENTS"):
     execution: str
     first_id: Stored[Annotated[int, Field(ge=1, le=9_999_999)]]
     events: str
-    """A JSON array; see `history_events`."""
+    """A JSON array; see `lambda_shapes`."""
 
 
 class DurableKey(Entity, table=workflows, type="DURABLE_KEY"):

@@ -1,4 +1,4 @@
-"""Executions start: with their job, in one transaction."""
+"""Executions and other functions start: by request, or as the chained invokes of a handler."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from datetime import timedelta
 from typing import Any
 
 from jobtable.errors import AlreadyExistsError, ConflictError, ValueRefusedError
+from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import NewJob, RetryPolicy
-from jobtable.workflows.durable.durable_arns import check_execution_name, check_function_name
+from jobtable.workflows.durable.durable_arns import (
+    FunctionTarget,
+    check_execution_name,
+    check_function_name,
+    read_function,
+)
 from jobtable.workflows.durable.durable_core import QUEUE, DurableCore
 from jobtable.workflows.durable.durable_tokens import digest_of
 from jobtable.workflows.durable.entities import (
@@ -19,12 +25,16 @@ from jobtable.workflows.durable.entities import (
     DurableOperation,
     DurableProgress,
     DurableStatus,
+    OperationStatus,
+    OperationType,
 )
+from jobtable.workflows.durable.execution_state import Change, ExecutionState
+from jobtable.workflows.durable.operation_changes import end_operation
 from jobtable.workflows.durable.operation_updates import MOST_RESULT_BYTES
 from jobtable.workflows.functions import DurableConfig, Function
 
 _TASKS = "jobtable.workflows.durable.function_tasks"
-_ENDS = "jobtable.workflows.durable.job_ends"
+_ENDS = "jobtable.workflows.durable.execution_endings"
 _CHILDREN = uuid.UUID("c0a41f1e-94e5-5d9e-8d7d-3f5b0f0c7d11")
 """The namespace of the ids that chained invokes give to what they start."""
 _NO_LIMIT = 1_000_000
@@ -181,3 +191,58 @@ def check_json(payload: str) -> None:
 
 def _is_expired(execution: DurableExecution, now: Any) -> bool:
     return execution.ended_at is not None and execution.ended_at + timedelta(days=execution.retention_days) < now
+
+
+class ChainedInvokes:
+    """Starts what operations of type CHAINED_INVOKE name."""
+
+    def __init__(self, core: DurableCore, starts: ExecutionStarts) -> None:
+        self._core = core
+        self._starts = starts
+
+    def prepare(self, change: Change, operation: DurableOperation, target: FunctionTarget) -> None:
+        """Note what an operation will start, or fail it if there is no such function."""
+        function = self._core.find_function(target.name)
+        if function is None:
+            error = {
+                "ErrorMessage": f"Function not found: {operation.target}",
+                "ErrorType": "ResourceNotFoundException",
+            }
+            end_operation(change, operation, OperationStatus.FAILED, error=error, input=None)
+            return
+        started_id = child_id(_link(change.state, operation))
+        if function.is_durable:
+            child = {"function": function.name, "name": started_id, "execution_id": started_id}
+        else:
+            child = {"job_id": started_id}
+        change.update(operation, child=child)
+
+    def start(self, state: ExecutionState, operation: DurableOperation) -> None:
+        """Start what a stored operation names. Doing it twice is harmless."""
+        if operation.status is not OperationStatus.STARTED or operation.child is None:
+            return
+        function = self._core.get_function(read_function(str(operation.target)).name)
+        link = _link(state, operation)
+        if "job_id" in operation.child:
+            self._starts.submit_call(function, operation.input, operation.child["job_id"], parent=link)
+        else:
+            payload = self._core.payloads.read(operation.input) or "{}"
+            self._starts.start(function, payload, operation.child["name"], parent=link)
+
+    def start_missing(self, state: ExecutionState) -> None:
+        """Start what a worker that died after its checkpoint did not start."""
+        for operation in state.awaited_operations():
+            if operation.type is OperationType.CHAINED_INVOKE and operation.child is not None:
+                job_id = operation.child.get("job_id") or operation.child["execution_id"]
+                if self._core.store.find(Job.key(job_id=job_id)) is None:
+                    self.start(state, operation)
+
+
+def _link(state: ExecutionState, operation: DurableOperation) -> dict[str, Any]:
+    """Return how what an operation starts finds back to it."""
+    return {
+        "function": state.progress.function,
+        "name": state.progress.name,
+        "execution_id": state.progress.execution_id,
+        "number": operation.number,
+    }

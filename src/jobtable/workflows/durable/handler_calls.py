@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 from jobtable.errors import ConditionFailedError, LeaseLostError, TransactionFailedError
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.stored.entities import Job
-from jobtable.workflows.durable.chained_invokes import ChainedInvokes
 from jobtable.workflows.durable.durable_arns import ExecutionArn
 from jobtable.workflows.durable.durable_checkpoints import add_end
 from jobtable.workflows.durable.durable_core import DurableCore
 from jobtable.workflows.durable.durable_tokens import CheckpointToken
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableStatus
+from jobtable.workflows.durable.execution_starts import ChainedInvokes
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.large_payloads import size_of
 from jobtable.workflows.durable.operation_changes import end_what_is_due

@@ -216,22 +216,24 @@ class MemoryRunner:
         at = (command.frame_id, command.visit)
         answer = self.world.answer(name)
         if not isinstance(answer, dict) or not any(each.startswith("$") for each in answer):
-            answer = {"$output": answer}
-        if isinstance(command, ScheduleActivity) and "$never" not in answer:
+            members: dict[str, Any] = {"$output": answer}
+        else:
+            members = answer
+        if isinstance(command, ScheduleActivity) and "$never" not in members:
             self._push(0, "signal", Started(*at, {"workerName": "worker"}))
-        if token is not None and "$submitted" in answer:
-            self._push(0, "signal", Submitted(*at, answer["$submitted"]))
-        for seconds in answer.get("$beats", ()):
+        if token is not None and "$submitted" in members:
+            self._push(0, "signal", Submitted(*at, members["$submitted"]))
+        for seconds in members.get("$beats", ()):
             self._push(seconds, "signal", Heartbeat(*at))
-        after = answer.get("after", 0)
-        if "$error" in answer:
-            self._push(after, "signal", Failed(*at, answer["$error"], answer.get("$cause")))
-        elif "$large" in answer:
-            self._push(after, "signal", Succeeded(*at, "x" * answer["$large"]))
-        elif "$echo" in answer:
+        after = members.get("after", 0)
+        if "$error" in members:
+            self._push(after, "signal", Failed(*at, members["$error"], members.get("$cause")))
+        elif "$large" in members:
+            self._push(after, "signal", Succeeded(*at, "x" * members["$large"]))
+        elif "$echo" in members:
             self._push(after, "signal", Succeeded(*at, payload))
-        elif "$output" in answer:
-            self._push(after, "signal", Succeeded(*at, answer["$output"]))
+        elif "$output" in members:
+            self._push(after, "signal", Succeeded(*at, members["$output"]))
 
     def _start(self, command: StartExecution) -> None:
         at = (command.frame_id, command.visit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.workflows.asl.case_files import Case, find_differences, read_cases
 from tests.workflows.asl.memory_runner import MemoryRunner, run_case
@@ -9,7 +11,7 @@ from tests.workflows.asl.memory_runner import MemoryRunner, run_case
 CASES = list(read_cases())
 
 
-def _events(runner: MemoryRunner) -> list[tuple[str, dict]]:
+def _events(runner: MemoryRunner) -> list[tuple[str, dict[str, Any]]]:
     return [(event.type, dict(next(iter(event.details.values()), {}))) for event in runner.history]
 
 

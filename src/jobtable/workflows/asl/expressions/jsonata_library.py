@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobtable.workflows.asl.expressions.bounded_patterns import Pattern, compile_pattern
 from jobtable.workflows.asl.expressions.failures import to_text
@@ -22,8 +22,11 @@ _recursion_limit = sys.getrecursionlimit()
 try:
     from jsonata import functions, jexception, utils
     from jsonata import jsonata as engine
-except ImportError:  # the extra is not installed
-    is_installed = False
+except ImportError:
+    if not TYPE_CHECKING:
+        is_installed = False  # the extra is missing
+    else:
+        raise
 else:
     is_installed = True
     # Importing it raises the limit for the whole process; expressions have a limit of their own.
@@ -133,7 +136,7 @@ def _compile_regex(pattern: str, flags: Any) -> Pattern:
 @lru_cache(maxsize=1)
 def function_names() -> set[str]:
     """Return the names of the functions that every expression can call, and of those that Step Functions adds."""
-    return {*engine.Jsonata.static_frame.bindings, "parse", "partition", "range", "hash", "uuid"}
+    return {*vars(engine.Jsonata.static_frame)["bindings"], "parse", "partition", "range", "hash", "uuid"}
 
 
 def tree_of(parsed: Any) -> Any:
@@ -201,6 +204,8 @@ def _engine_class() -> Any:
     """The library's evaluator, with the operators in which it differs from JSONata."""
 
     class Engine(engine.Jsonata):  # type: ignore[misc]
+        text_of: Callable[[Any], str | None]
+
         def __init__(self, expression: str, regex_engine: Any) -> None:
             super().__init__(expression, regex_engine)
             self.set_validate_input(False)

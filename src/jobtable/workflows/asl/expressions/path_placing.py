@@ -41,7 +41,7 @@ def place(path: str, raw_input: Any, value: Any) -> Any:
         if not _can_hold(holder, key):
             raise _failure(f'Unable to apply step "{key}" to input {to_text(raw_input)}')
         holders.append(holder)
-        holder = holder.get(key) if isinstance(holder, dict) else holder[key]
+        holder = _member(holder, key)
     for holder, key in zip(reversed(holders), reversed(keys), strict=True):
         changed: Any = dict(holder) if isinstance(holder, dict) else list(holder)
         changed[key] = value
@@ -53,6 +53,10 @@ def _can_hold(holder: Any, key: str | int) -> bool:
     if isinstance(key, str):
         return isinstance(holder, dict)
     return isinstance(holder, list) and -len(holder) <= key < len(holder)
+
+
+def _member(holder: Any, key: str | int) -> Any:
+    return holder.get(key) if isinstance(holder, dict) else holder[key]
 
 
 def _failure(cause: str) -> StateFault:

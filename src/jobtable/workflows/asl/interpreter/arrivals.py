@@ -91,7 +91,7 @@ def _receive_for_batch(strand: Strand, signal: Signal) -> bool:
 
 def _receive_for_task(strand: Strand, signal: Signal) -> bool:
     resource = resource_of(strand)
-    call = strand.memory["call"]
+    call = strand.call
     match signal:
         case Heartbeat():
             _beat(strand, call)
@@ -142,7 +142,7 @@ def _fail(strand: Strand, resource: Resource, error: str | None, cause: str | No
 
 def _time_out_call(strand: Strand) -> None:
     resource = resource_of(strand)
-    call = strand.memory["call"]
+    call = strand.call
     if resource.kind is not ResourceKind.ACTIVITY:
         _start(strand, resource, call)
     record_failed(strand, resource, "TimedOut", TIMEOUT, None)

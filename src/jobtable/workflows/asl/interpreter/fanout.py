@@ -67,7 +67,7 @@ def finish_child(child: Strand, output: Json) -> None:
     memory = child.memory
     memory["before"] = memory["last"]
     if strand.state.type is StateType.MAP and child.phase is not Phase.CHILD:
-        details = {"name": strand.memory["state"], "index": memory["index"]}
+        details = {"name": strand.memory["state"], "index": child.index}
         follow(child, append(child.run, memory["last"], "MapIterationSucceeded", details))
     memory["result"] = output
     memory["input"] = None
@@ -86,7 +86,7 @@ def fail_child(strand: Strand, child: Strand) -> Exceeded | None:
         return Exceeded(EXCEEDED, EXCEEDED_CAUSE)
     child.memory["before"] = child.memory["last"]
     if child.phase is not Phase.CHILD:
-        record_aside(child, "MapIterationFailed", {"name": strand.memory["state"], "index": child.memory["index"]})
+        record_aside(child, "MapIterationFailed", {"name": strand.memory["state"], "index": child.index})
     child.forget_attempt()
     child.suspend(Phase.DROPPED)
     tally.failed = failed
@@ -99,7 +99,7 @@ def gather(strand: Strand) -> list[Json]:
     children = list(strand.children())
     if children:
         follow(strand, max(strand.memory["last"], *(each.memory["last"] for each in children)))
-    return [each.memory["result"] for each in children if each.phase is Phase.FINISHED]
+    return [each.result for each in children if each.phase is Phase.FINISHED]
 
 
 @dataclass

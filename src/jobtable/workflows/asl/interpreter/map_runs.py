@@ -78,7 +78,7 @@ def batch_items(strand: Strand, items: list[Json], value: Json) -> list[tuple[Js
 
 def start_batch(strand: Strand, index: int, map_run: str) -> None:
     """Start the execution of the batch with an index."""
-    kept = strand.memory["items"][index]
+    kept = strand.items[index]
     child = add_child(strand, index, 0, kept["Value"], strand.memory["last"])
     child.memory["weight"] = kept["Weight"]
     submit_batch(strand, child, map_run)

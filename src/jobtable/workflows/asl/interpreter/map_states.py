@@ -59,7 +59,7 @@ def start_map(strand: Strand) -> None:
         strand.memory["items"] = source
     fan["tolerated_count"] = count
     fan["tolerated_percentage"] = percentage
-    size_fan(strand, len(strand.memory["items"]), len(source))
+    size_fan(strand, len(strand.items), len(source))
     top_up(strand, strand.memory["last"])
 
 
@@ -92,7 +92,7 @@ def leave_map(strand: Strand) -> Leaving:
 
 
 def _start_iteration(strand: Strand, index: int, previous: int) -> None:
-    item = strand.memory["items"][index]
+    item = strand.items[index]
     value = _select(strand, item, effective_input(strand))
     details = {"name": strand.memory["state"], "index": index}
     started = append(strand.run, previous, "MapIterationStarted", details)

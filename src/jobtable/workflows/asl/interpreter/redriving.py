@@ -27,10 +27,10 @@ def _continue(strand: Strand, redriven: int, count: int) -> None:
     follow(strand, redriven)
     above = strand.parent
     if stopped == Phase.CHILD and above is not None:
-        submit_batch(above, strand, above.fan["map_run"])
+        submit_batch(above, strand, above.fan.get("map_run", ""))
     elif any(each.phase is Phase.STOPPED for each in children):
-        if "map_run" in strand.fan:
-            details = {"mapRunArn": strand.fan["map_run"], "redriveCount": count}
+        if (map_run := strand.fan.get("map_run")) is not None:
+            details = {"mapRunArn": map_run, "redriveCount": count}
             follow(strand, append(strand.run, redriven, "MapRunRedriven", details))
         strand.suspend(Phase.FORKED)
         for child in children:

@@ -14,7 +14,16 @@ from jobtable.workflows.asl.interpreter.leaving import leave
 from jobtable.workflows.asl.interpreter.map_states import leave_map, start_map, top_up
 from jobtable.workflows.asl.interpreter.parallel_states import leave_parallel, start_parallel
 from jobtable.workflows.asl.interpreter.plain_states import DeclaredFailure, leave_fail, leave_pass
-from jobtable.workflows.asl.interpreter.strand import ROOT, Phase, Strand, dump, new_strand, strand_of, write_instant
+from jobtable.workflows.asl.interpreter.strand import (
+    ROOT,
+    Phase,
+    StoredFailure,
+    Strand,
+    dump,
+    new_strand,
+    strand_of,
+    write_instant,
+)
 from jobtable.workflows.asl.interpreter.task_states import leave_task, start_task
 from jobtable.workflows.asl.interpreter.wait_states import start_wait
 from jobtable.workflows.asl.machine import StateFault, StateType
@@ -134,5 +143,5 @@ def _leave(strand: Strand) -> None:
 
 
 def _reported(strand: Strand) -> Failure:
-    kept = strand.memory["failure"]
+    kept: StoredFailure = strand.frame.memory["failure"]
     return Failure(kept["error"], kept["cause"], missed_heartbeat=kept["heartbeat"])

@@ -172,10 +172,36 @@ class Strand:
         above = self.frame.frame_id.rpartition(".")[0]
         return Strand(self.run, self.run.frames[above]) if above else None
 
+    # What it remembers for some time only; reading it at another time is a KeyError.
+
     @property
     def fan(self) -> Fan:
-        """The children's description; only while there are any."""
-        return self.memory["fan"]
+        """The children's description, while there are any."""
+        fan: Fan = self.frame.memory["fan"]
+        return fan
+
+    @property
+    def call(self) -> Call:
+        """The task that was handed over, until it ends."""
+        call: Call = self.frame.memory["call"]
+        return call
+
+    @property
+    def items(self) -> list[Json]:
+        """What the children of a Map process."""
+        items: list[Json] = self.frame.memory["items"]
+        return items
+
+    @property
+    def index(self) -> int:
+        """Which child of its parent it is."""
+        index: int = self.frame.memory["index"]
+        return index
+
+    @property
+    def result(self) -> Json:
+        """What its task returned, or its last state."""
+        return self.frame.memory["result"]
 
     def child(self, index: int) -> Strand | None:
         """Return the child with that index if it has been started."""

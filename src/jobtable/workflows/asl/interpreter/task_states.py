@@ -75,14 +75,14 @@ def start_task(strand: Strand) -> None:
 
 def await_call(strand: Strand) -> None:
     """Let the frame wait for a signal, its timeout, or a missed heartbeat."""
-    call = strand.memory["call"]
+    call = strand.call
     instants = [at for at in (kept_instant(call["timeout_at"]), kept_instant(call["heartbeat_at"])) if at is not None]
     strand.suspend(Phase.CALLING, min(instants, default=None))
 
 
 def leave_task(strand: Strand) -> Leaving:
     """Leave a Task state whose task succeeded."""
-    return leave_with_result(strand, strand.memory["result"])
+    return leave_with_result(strand, strand.result)
 
 
 def _command(

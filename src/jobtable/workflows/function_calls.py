@@ -8,16 +8,19 @@ import traceback
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobtable.workflows.functions import Function
+
+if TYPE_CHECKING:
+    from jobtable.jobs.engine import Jobs
 
 _MOST_TRACE_LINES = 30
 
 
 @dataclass(frozen=True)
 class FunctionContext:
-    """The second argument of a handler, with the members that Lambda's context has."""
+    """The second argument of a handler, with the members that Lambda's context has, and the worker's engine."""
 
     function_name: str
     memory_limit_in_mb: str
@@ -27,6 +30,8 @@ class FunctionContext:
     aws_request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     log_group_name: str = ""
     log_stream_name: str = ""
+    jobs: Jobs | None = None
+    """The engine of the worker that calls; Lambda's own context has no such member."""
 
     def get_remaining_time_in_millis(self) -> int:
         """Return how long the function may still run."""

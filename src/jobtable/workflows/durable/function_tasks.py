@@ -96,6 +96,7 @@ def _context(job: JobContext, function: Function, request_id: str) -> FunctionCo
         aws_request_id=request_id,
         log_group_name=f"/aws/lambda/{function.name}",
         log_stream_name=job.job_id,
+        jobs=job.jobs,
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from typing import TypeVar
 
 from jobtable.errors import DefinitionError, kind_and_text
 from jobtable.model import Attr, Entity, Key
 from jobtable.store import Store
 from jobtable.workflows.functions import Function, find_function, functions
 from jobtable.workflows.tables import workflows
+
+T = TypeVar("T")
 
 
 class FunctionRecord(Entity, table=workflows, type="FUNCTION"):
@@ -44,11 +48,16 @@ class FunctionRecords:
         record = self._store.find(FunctionRecord.key(name=name))
         if record is None:
             return None
-        module = record.path.partition(":")[0]
-        try:
-            import_module(module)
-        except Exception as error:  # whatever a module raises while it is imported
-            raise DefinitionError(f"function {name}: cannot import {module}: {kind_and_text(error)}") from error
-        if (found := find_function(name)) is None:
-            raise DefinitionError(f"{record.path} no longer registers the function {name}; publish it again")
-        return found
+        return import_registered("function", name, record.path, find_function)
+
+
+def import_registered(kind: str, name: str, path: str, find: Callable[[str], T | None]) -> T:
+    """Import the module of `module:name` and return what it registers under a name, or raise DefinitionError."""
+    module = path.partition(":")[0]
+    try:
+        import_module(module)
+    except Exception as error:  # whatever a module raises while it is imported
+        raise DefinitionError(f"{kind} {name}: cannot import {module}: {kind_and_text(error)}") from error
+    if (found := find(name)) is None:
+        raise DefinitionError(f"{path} no longer registers the {kind} {name}; publish it again")
+    return found

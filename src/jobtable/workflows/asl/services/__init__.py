@@ -1,0 +1,1 @@
+"""The services that Task states and distributed Maps ask, on the same store and object store."""

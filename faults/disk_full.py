@@ -16,9 +16,9 @@ from pathlib import Path
 
 from faults import workload
 from pydantic_core import from_json
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded.storage import Storage, Transaction
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import BackendUnavailable
 from jobtable.store.backend import Item
 

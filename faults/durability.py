@@ -17,9 +17,9 @@ from faults import workload
 from faults.durable_work import HISTORY, ITEMS, Durability, change, database, files_folder, objects_folder
 from faults.recordings import Note
 from pydantic_core import from_json
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded.storage import Storage, View
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.store.backend import Item
 

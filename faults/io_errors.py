@@ -20,9 +20,9 @@ from pathlib import Path
 from faults import workload
 from faults.disk_full import missing, put
 from faults.preloaded import compiled
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import BackendUnavailable
 from jobtable.store.backend import Item
 

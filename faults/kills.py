@@ -14,9 +14,9 @@ from pathlib import Path
 
 from faults import workload
 from pydantic_core import from_json
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.consistency import inconsistencies
 
 _REPOSITORY = Path(__file__).parents[1]
 

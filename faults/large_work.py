@@ -15,9 +15,9 @@ from unittest import mock
 from faults import workload
 from faults.kills import kill_a_writer, problems_after
 from pydantic_core import from_json
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded.storage import Storage, Transaction
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.embedded.storage.table_changes import FILLED_AT_ONCE
 from jobtable.embedded.storage.upkeep import Upkeep, fill_up
 from jobtable.store.backend import Item

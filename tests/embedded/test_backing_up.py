@@ -27,10 +27,10 @@ from tests.embedded.large_tables import (
     until,
     write,
 )
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import table_changes, upkeep
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError, TableInUse, TableNotFound
 from jobtable.testing import FakeClock
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.embedded.storage.consistency import inconsistencies
 from tests.embedded.table_definitions import BROKEN, INVALID, include, index, keys, units
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError
 from jobtable.testing import FakeClock
 

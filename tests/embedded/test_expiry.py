@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import Sized, Storage, Transaction, upkeep
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import BackendUnavailable, RequestRefused
 from jobtable.store import Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend, let_expire

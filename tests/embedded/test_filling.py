@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.embedded.large_tables import nothing_by_itself, storage_of, until
+from tests.embedded.storage.consistency import inconsistencies
 from tests.embedded.table_definitions import definitions, index, table, update
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import table_changes
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
 
 pytestmark = pytest.mark.usefixtures("small_steps")

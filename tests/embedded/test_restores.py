@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import RequestError, RequestRefused
 from jobtable.testing import FakeClock
 

@@ -26,10 +26,10 @@ from tests.embedded.large_tables import (
     until,
     write,
 )
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import table_changes
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.embedded.storage.upkeep import _trim_some
 from jobtable.errors import RequestError, TableInUse, TableNotFound
 from jobtable.testing import FakeClock

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from tests.embedded.side_by_side import TABLES, N, Pair, Request, S
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import NO_ITEM, Sized, Transaction
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import IdempotencyMismatch, RequestError, RequestRefused, TransactionCanceled
 
 

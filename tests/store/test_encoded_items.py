@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.embedded.storage.consistency import inconsistencies
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.model import Entity, Key, Table, Timestamp
 from jobtable.store import Store, requests
 from jobtable.store.backend import EncodedItem

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from jobtable.embedded.shapes import NO_LIMITS, Binary, Collection, Limits, Scalar, Shape, Structure, WrittenFlag
@@ -58,124 +59,8 @@ def _index_name_faults(name: str) -> list[str]:
     return sorted(name_faults(name), key=lambda fault: fault != _PATTERN_RULE)
 
 
-_MODEL = """
-AttributeValue: S N B:Binary BOOL:WrittenFlag NULL:WrittenFlag SS:[Text] NS:[Text] BS:[Binary] L:[AttributeValue] M:Item
-Condition: ComparisonOperator!(comparison) AttributeValueList:[AttributeValue]
-ExpectedAttributeValue: ComparisonOperator(comparison) AttributeValueList:[AttributeValue] Value:AttributeValue
-  Exists:Flag
-AttributeValueUpdate: Action(ADD|PUT|DELETE) Value:AttributeValue
-
-+Returned: ReturnValues(returned) ReturnItemCollectionMetrics(metrics) ReturnValuesOnConditionCheckFailure(on_failure)
-+Conditional: ConditionExpression +Placeholders
-+Placeholders: ExpressionAttributeNames:{Text} ExpressionAttributeValues:Item
-+OlderConditional: Expected:{ExpectedAttributeValue} ConditionalOperator(OR|AND)
-+OlderProjection: AttributesToGet:[Text](1..)
-+Page: ReturnConsumedCapacity(capacity) Select(SPECIFIC_ATTRIBUTES|COUNT|ALL_ATTRIBUTES|ALL_PROJECTED_ATTRIBUTES)
-  TableName!(item_table) IndexName(index) Limit:Integer(unshown_limit) ConsistentRead:Flag ExclusiveStartKey:Item
-  FilterExpression ProjectionExpression +Placeholders +OlderProjection
-
-GetItemInput: ReturnConsumedCapacity(capacity) Key!:Item TableName!(item_table) ConsistentRead:Flag
-  ProjectionExpression ExpressionAttributeNames:{Text} +OlderProjection
-PutItemInput: ReturnConsumedCapacity(capacity) +Returned TableName!(item_table) +Conditional Item!:Item
-  +OlderConditional
-DeleteItemInput: ReturnConsumedCapacity(capacity) +Returned TableName!(item_table) +Conditional Key!:Item
-  +OlderConditional
-UpdateItemInput: ReturnConsumedCapacity(capacity) TableName!(item_table) +Returned +Conditional Key!:Item
-  UpdateExpression AttributeUpdates:{AttributeValueUpdate} +OlderConditional
-QueryInput: +Page KeyConditionExpression ScanIndexForward:Flag QueryFilter:{Condition}
-  ConditionalOperator(OR|AND) KeyConditions:{Condition}
-ScanInput: +Page Segment:Integer(segment) TotalSegments:Integer(1..1000000) ScanFilter:{Condition}
-  ConditionalOperator(OR|AND)
-
-BatchGetItemInput: RequestItems!:{KeysAndAttributes}(tables) ReturnConsumedCapacity(capacity)
-KeysAndAttributes: Keys!:[Item] ConsistentRead:Flag ProjectionExpression ExpressionAttributeNames:{Text}
-  +OlderProjection
-BatchWriteItemInput: ReturnConsumedCapacity(capacity) ReturnItemCollectionMetrics(metrics)
-  RequestItems!:{[WriteRequest]}
-WriteRequest: DeleteRequest:DeleteRequest PutRequest:PutRequest
-DeleteRequest: Key!:Item
-PutRequest: Item!:Item
-
-TransactGetItemsInput: ReturnConsumedCapacity(capacity) TransactItems!:[TransactGetItem]
-TransactGetItem: Get:Get
-Get: TableName!(item_table) Key!:Item ProjectionExpression ExpressionAttributeNames:{Text}
-TransactWriteItemsInput: ClientRequestToken(1..36) ReturnConsumedCapacity(capacity) ReturnItemCollectionMetrics(metrics)
-  TransactItems!:[TransactWriteItem]
-TransactWriteItem: ConditionCheck:ConditionCheck Put:Put Delete:Delete Update:Update
-ConditionCheck: TableName!(item_table) ConditionExpression! +Placeholders
-  ReturnValuesOnConditionCheckFailure(on_failure) Key!:Item
-Put: TableName!(item_table) +Conditional ReturnValuesOnConditionCheckFailure(on_failure) Item!:Item
-Delete: TableName!(item_table) +Conditional ReturnValuesOnConditionCheckFailure(on_failure) Key!:Item
-Update: TableName!(item_table) +Conditional ReturnValuesOnConditionCheckFailure(on_failure) Key!:Item UpdateExpression!
-
-+Statement: Statement!(1..8192) Parameters:[AttributeValue](1..)
-ExecuteStatementInput: +Statement ConsistentRead:Flag NextToken(1..32768) ReturnConsumedCapacity(capacity)
-  Limit:Integer(1..) ReturnValuesOnConditionCheckFailure(on_failure)
-BatchExecuteStatementInput: Statements!:[BatchStatementRequest] ReturnConsumedCapacity(capacity)
-BatchStatementRequest: +Statement ReturnValuesOnConditionCheckFailure(on_failure) ConsistentRead:Flag
-ExecuteTransactionInput: TransactStatements!:[ParameterizedStatement] ClientRequestToken(1..36)
-  ReturnConsumedCapacity(capacity)
-ParameterizedStatement: +Statement ReturnValuesOnConditionCheckFailure(on_failure)
-
-AttributeDefinition: AttributeType!(B|N|S) AttributeName!(1..255)
-KeySchemaElement: AttributeName!(1..255) KeyType!(HASH|RANGE)
-Projection: ProjectionType(ALL|INCLUDE|KEYS_ONLY) NonKeyAttributes:[Text](1..20)
-ProvisionedThroughput: WriteCapacityUnits!:Long(1..) ReadCapacityUnits!:Long(1..)
-OnDemandThroughput: MaxReadRequestUnits:Long MaxWriteRequestUnits:Long
-WarmThroughput: ReadUnitsPerSecond:Long WriteUnitsPerSecond:Long
-StreamSpecification: StreamEnabled!:Flag StreamViewType(OLD_IMAGE|KEYS_ONLY|NEW_AND_OLD_IMAGES|NEW_IMAGE)
-SSESpecification: SSEType(AES256|KMS) KMSMasterKeyId(1..) Enabled:Flag
-Tag: Key Value
-+Units: ProvisionedThroughput:ProvisionedThroughput OnDemandThroughput:OnDemandThroughput WarmThroughput:WarmThroughput
-+GlobalIndex: IndexName!(name) KeySchema!:[KeySchemaElement](1..) Projection!:Projection +Units
-LocalSecondaryIndex: IndexName!(name) KeySchema!:[KeySchemaElement](1..2) Projection!:Projection
-GlobalSecondaryIndex: +GlobalIndex
-GlobalSecondaryIndexUpdate: Update:UpdateGlobalSecondaryIndexAction Create:CreateGlobalSecondaryIndexAction
-  Delete:DeleteGlobalSecondaryIndexAction
-UpdateGlobalSecondaryIndexAction: IndexName!(name) +Units
-CreateGlobalSecondaryIndexAction: +GlobalIndex
-DeleteGlobalSecondaryIndexAction: IndexName!(name)
-
-+Options: BillingMode(PROVISIONED|PAY_PER_REQUEST) +Units StreamSpecification:StreamSpecification
-  SSESpecification:SSESpecification DeletionProtectionEnabled:Flag TableClass
-CreateTableInput: AttributeDefinitions!:[AttributeDefinition] TableName!!(table) +Options
-  KeySchema!:[KeySchemaElement](1..2) GlobalSecondaryIndexes:[GlobalSecondaryIndex]
-  LocalSecondaryIndexes:[LocalSecondaryIndex] Tags:[Tag] ResourcePolicy
-UpdateTableInput: AttributeDefinitions:[AttributeDefinition] TableName!!(table) +Options
-  GlobalSecondaryIndexUpdates:[GlobalSecondaryIndexUpdate]
-DeleteTableInput: TableName
-DescribeTableInput: TableName
-ListTablesInput: ExclusiveStartTableName(index) Limit:Integer(1..100)
-DescribeTimeToLiveInput: TableName
-UpdateTimeToLiveInput: TableName!!(table) TimeToLiveSpecification!:TimeToLiveSpecification
-TimeToLiveSpecification: AttributeName!(1..255) Enabled!:Flag
-TagResourceInput: ResourceArn Tags!:[Tag]
-UntagResourceInput: ResourceArn TagKeys!:[Text]
-ListTagsOfResourceInput: ResourceArn NextToken
-
-+Overrides: BillingModeOverride(PROVISIONED|PAY_PER_REQUEST) ProvisionedThroughputOverride:ProvisionedThroughput
-  SSESpecificationOverride:SSESpecification GlobalSecondaryIndexOverride:[GlobalSecondaryIndex]
-  LocalSecondaryIndexOverride:[LocalSecondaryIndex] OnDemandThroughputOverride:OnDemandThroughput
-DescribeContinuousBackupsInput: TableName
-UpdateContinuousBackupsInput: TableName PointInTimeRecoverySpecification!:PointInTimeRecoverySpecification
-PointInTimeRecoverySpecification: PointInTimeRecoveryEnabled!:Flag RecoveryPeriodInDays:Integer(1..35)
-RestoreTableToPointInTimeInput: SourceTableName(table) TargetTableName!!(name) +Overrides SourceTableArn
-  UseLatestRestorableTime:Flag
-CreateBackupInput: TableName!!(table) BackupName!(index)
-DescribeBackupInput: BackupArn!
-DeleteBackupInput: BackupArn!
-ListBackupsInput: TableName(table) Limit:Integer(1..100) ExclusiveStartBackupArn(37..1024)
-  BackupType(USER|SYSTEM|AWS_BACKUP|ALL)
-RestoreTableFromBackupInput: TargetTableName!!(name) BackupArn! +Overrides
-
-ListStreamsInput: TableName ExclusiveStartStreamArn Limit:Integer
-DescribeStreamInput: StreamArn ExclusiveStartShardId(28..65) Limit:Integer ShardFilter:ShardFilter
-ShardFilter: Type!(CHILD_SHARDS) ShardId(28..65)
-GetShardIteratorInput: StreamArn ShardId SequenceNumber
-  ShardIteratorType!(AT_SEQUENCE_NUMBER|AFTER_SEQUENCE_NUMBER|TRIM_HORIZON|LATEST|AT_TIMESTAMP)
-GetRecordsInput: ShardIterator Limit:Integer
-"""
-"""Structures, with members in the order in which DynamoDB reports their faults: `Name:Type(constraint)`.
+_MODEL = Path(__file__).with_suffix(".txt")
+"""The structures, with members in the order in which DynamoDB reports their faults: `Name:Type(constraint)`.
 
 A type is Text if it is missing; `[T]` is a list, `{T}` a map from texts. A constraint is a range of the number or the
 length, a choice of texts, or one of _RULES. `Name!` is required, and `Name!!` looked for before all other checks.
@@ -258,7 +143,7 @@ def _limits(rule: str) -> Limits:
     return _RULES[rule] if rule else NO_LIMITS
 
 
-STRUCTURES = _Reader(_MODEL).structures
+STRUCTURES = _Reader(_MODEL.read_text()).structures
 REQUESTS = {name.removesuffix("Input"): shape for name, shape in STRUCTURES.items() if name.endswith("Input")}
 """The request of every operation that has one."""
 

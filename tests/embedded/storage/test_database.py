@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json
+from tests.embedded.storage.consistency import inconsistencies
 from tests.embedded.storage.samples import (
     create_table,
     delete,
@@ -29,7 +30,6 @@ from tests.embedded.storage.samples import (
 
 from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, table_changes, upkeep, writer
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.embedded.storage.table_catalogue import Cache
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound

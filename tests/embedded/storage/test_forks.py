@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.embedded.storage.consistency import inconsistencies
 from tests.embedded.storage.samples import create_table, everything, get, item, put, table_of
 
 from jobtable.embedded.storage import Storage, connections, database_files
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.errors import StorageError
 
 

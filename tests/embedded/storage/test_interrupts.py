@@ -11,12 +11,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tests.embedded.storage.consistency import inconsistencies
 from tests.embedded.storage.samples import create_table, everything, item, put
 
 from jobtable.embedded import storage as package
 from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Storage
-from jobtable.embedded.storage.consistency import inconsistencies
 
 _EVENTS = ("call", "return", "c_return")
 _FOLDER = str(Path(package.__file__).parent)

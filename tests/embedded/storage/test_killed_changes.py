@@ -12,11 +12,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from tests.embedded.storage.consistency import inconsistencies
 from tests.embedded.storage.samples import everything, item, key_schema, put, table_of
 
 from jobtable.embedded.dispatch import handler_of
 from jobtable.embedded.storage import Storage, database, turn, writer
-from jobtable.embedded.storage.consistency import inconsistencies
 from jobtable.embedded.storage.table_catalogue import TableRecord
 from jobtable.embedded.storage.turn import Turn
 

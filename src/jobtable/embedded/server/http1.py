@@ -12,6 +12,7 @@ import re
 import socket
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 
 MAX_HEAD_BYTES = 16 * 1024
 MAX_BODY_BYTES = 16 * 1024 * 1024
@@ -19,25 +20,6 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 _RECEIVE_BYTES = 256 * 1024
 _MOST_DIGITS = 20
 _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]+")
-_REASONS = {
-    200: "OK",
-    202: "Accepted",
-    204: "No Content",
-    400: "Bad Request",
-    402: "Payment Required",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    408: "Request Timeout",
-    409: "Conflict",
-    413: "Payload Too Large",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    501: "Not Implemented",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    505: "HTTP Version Not Supported",
-}
 
 
 class HttpError(Exception):
@@ -107,7 +89,7 @@ class HttpConnection:
 
     def send(self, response: HttpResponse, keep_alive: bool, *, has_body: bool = True) -> None:
         """Send a whole response, or raise OSError. An answer to HEAD has the headers of its missing body."""
-        lines = [f"HTTP/1.1 {response.status} {_REASONS[response.status]}"]
+        lines = [f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in response.headers]
         lines += ("Server: Server", f"Date: {_http_date()}")  # The name is DynamoDB's.
         lines.append(f"Content-Length: {len(response.body)}")

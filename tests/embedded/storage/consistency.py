@@ -38,7 +38,7 @@ def _of_table(view: View, table: TableSchema) -> Iterator[str]:
     if table.ttl_attribute is not None:
         held = _held(view, table.id, stored)
         times = ((expiry_time(table.ttl_attribute, item), position) for position, _, item in held)
-        listed = view.connection.execute(f"SELECT time, position FROM expiry_{table.id}")  # noqa: S608 - a number
+        listed = view.connection.execute(f"SELECT time, position FROM expiry_{table.id}")
         if sorted(time for time in times if time[0] is not None) != sorted(listed.fetchall()):
             yield f"table {table.name}: the list of expiry times differs from the items"
 
@@ -81,7 +81,7 @@ def _of_index(view: View, table: TableSchema, index: IndexSchema, items: list[It
         if place is not None:
             rebuilt[place] = item
     listed = {position: from_json(item) for position, _, item in view.entries(table, index)}
-    (entries,) = view.connection.execute(f"SELECT count(*) FROM index_{index.id}").fetchone()  # noqa: S608 - a number
+    (entries,) = view.connection.execute(f"SELECT count(*) FROM index_{index.id}").fetchone()
     if listed != rebuilt or entries != len(rebuilt):
         yield f"index {table.name}/{index.name}: {entries} entries differ from a rebuild with {len(rebuilt)}"
     size = sum(item_size(table.projected(index, item)) for item in rebuilt.values())

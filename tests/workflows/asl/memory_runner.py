@@ -11,9 +11,9 @@ from random import Random
 from typing import Any
 
 from tests.workflows.asl.case_files import Case
-from tests.workflows.asl.machines import read_machine
 
 from jobtable.workflows.asl.arns import Arns
+from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.interpreter import abort, advance, begin, fire, receive, redrive, time_out
 from jobtable.workflows.asl.machine import Machine, StateFault
 from jobtable.workflows.asl.messages import members_of, read_command, read_signal
@@ -268,7 +268,7 @@ class MemoryRunner:
             machine_name = f"{self.machine_name}/{command.map_run['label']}"
         else:
             machine_name = (command.machine_arn or "").rpartition(":")[2]
-            machine = read_machine(self.world.machines[machine_name])
+            machine = read_definition(json.dumps(self.world.machines[machine_name]))
             payload = command.arguments.get("Input", {})
             payload = json.loads(payload) if isinstance(payload, str) else payload
         return MemoryRunner(machine, payload, self.world, name, machine_name, instant=self.instant)
@@ -294,7 +294,7 @@ def run_case(case: Case, *, interrupts: bool = False) -> tuple[MemoryRunner, End
     """Run a case to its end."""
     world = World(case.answers, case.machines, case.objects)
     runner = MemoryRunner(
-        read_machine(case.definition),
+        read_definition(json.dumps(case.definition)),
         case.input,
         world,
         is_express=case.type == "EXPRESS",

@@ -21,7 +21,7 @@ def read_definition(text: str) -> Machine:
     return build_machine(read_document(text))
 
 
-def diagnose(text: str, type: MachineType) -> list[Diagnostic]:
+def diagnose(text: str, machine_type: MachineType) -> list[Diagnostic]:
     """Return the errors and warnings of a definition for machines of a type."""
     try:
         read_definition(text)

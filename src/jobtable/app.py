@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.jobs.stored.locations import JobObjects
     from jobtable.jobs.verbs import JobVerbs
     from jobtable.objects.store import ObjectStore
+    from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
+    from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
+    from jobtable.workflows.asl.verbs import ExecutionVerbs
     from jobtable.workflows.durable.verbs import DurableVerbs
 
 T = TypeVar("T")
@@ -104,6 +107,33 @@ class Services:
 
         self._prepare(workflows)
         return service_of(self.engine)
+
+    @cached_property
+    def machines(self) -> MachineVerbs:
+        """State machines in the Amazon States Language."""
+        from jobtable.workflows.asl.catalogue.machines import Machines
+        from jobtable.workflows.asl.definition import check_definition
+        from jobtable.workflows.tables import workflows
+
+        self._prepare(workflows)
+        return Machines(self.store, self.objects, check_definition)
+
+    @cached_property
+    def executions(self) -> ExecutionVerbs:
+        """Executions of state machines, which run as jobs."""
+        from jobtable.workflows.asl.execution.executions import executions_of
+        from jobtable.workflows.tables import workflows
+
+        self._prepare(workflows)
+        return executions_of(self.engine)
+
+    @cached_property
+    def step_functions(self) -> StepFunctionsApi:
+        """The operations of Step Functions, by name and in wire form."""
+        from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
+        from jobtable.workflows.asl.definition import diagnose
+
+        return StepFunctionsApi(self.store, self.objects, self.machines, self.executions, diagnose)
 
     def get(self, kind: type[T]) -> T:
         """Return the service of this class, or raise DefinitionError if no system declares it."""

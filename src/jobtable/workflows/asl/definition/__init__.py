@@ -28,3 +28,10 @@ def diagnose(text: str, machine_type: MachineType) -> list[Diagnostic]:
     except InvalidDefinitionError as error:
         return list(error.diagnostics)
     return []
+
+
+def check_definition(text: str, machine_type: MachineType) -> None:
+    """Raise InvalidDefinitionError if a definition has errors for machines of a type."""
+    errors = tuple(each for each in diagnose(text, machine_type) if each.severity == "ERROR")
+    if errors:
+        raise InvalidDefinitionError(errors)

@@ -149,7 +149,7 @@ class Services:
 
     def prepare_all(self) -> None:
         """Create the missing tables of the core and of every system with pages, routes or queues."""
-        _ = self.engine
+        _ = self.engine, self.machines
         for system in registered():
             if system.pages or system.api or system.queues:
                 self.prepare(system)

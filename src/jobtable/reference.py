@@ -6,7 +6,12 @@ import inspect
 from functools import cache
 from typing import TypedDict
 
-import jobtable.access.entities  # noqa: F401 - it declares entities of the main table
+import jobtable.access.entities  # these modules declare the entities of the core's tables
+import jobtable.workflows.asl.catalogue.records
+import jobtable.workflows.asl.entities
+import jobtable.workflows.durable.entities
+import jobtable.workflows.function_records
+import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
 from jobtable.errors import missing
 from jobtable.jobs.read import queries
@@ -15,15 +20,18 @@ from jobtable.model import Table, wire
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.store.patterns import REGISTERED, AccessPattern
 from jobtable.system import registered
+from jobtable.workflows.tables import workflows
 
 CORE = "jobs"
 """What the core's own entities and access patterns are listed under."""
+WORKFLOWS = "workflows"
+"""What those of state machines and functions are listed under."""
 
 
 @cache
 def systems() -> dict[str, tuple[Table, ...]]:
     """The tables by the system that uses them. The core and systems without tables of their own use the main table."""
-    found: dict[str, tuple[Table, ...]] = {CORE: (main,)}
+    found: dict[str, tuple[Table, ...]] = {CORE: (main,), WORKFLOWS: (workflows,)}
     for system in registered():
         system.load_all(system.entities)
         found[system.name] = tuple(tables_of(system)) or (main,)
@@ -81,7 +89,7 @@ def system_of(module: str) -> str:
     for system in registered():
         if any(f"{module}.".startswith(f"{own}.") for own in (*system.entities, *system.patterns)):
             return system.name
-    return CORE
+    return WORKFLOWS if module.startswith("jobtable.workflows.") else CORE
 
 
 def access_patterns() -> list[AccessPattern]:

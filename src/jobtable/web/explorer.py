@@ -16,9 +16,11 @@ from jobtable.store.collections import entity_of
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 from jobtable.web.guard import Caller
 from jobtable.web.problems import Refusal
+from jobtable.workflows.asl.entities import ActivityTask
+from jobtable.workflows.durable.entities import DurableKey
 
-_WITHHELD: tuple[type[Entity], ...] = (AccessToken, AnsweredRequest)
-"""Items that only the role full may read: tokens, and stored responses to other callers."""
+_WITHHELD: tuple[type[Entity], ...] = (AccessToken, AnsweredRequest, ActivityTask, DurableKey)
+"""Items that only the role full may read: tokens, what makes them, and stored responses to other callers."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from jobtable.errors import AlreadyExistsError, missing
 from jobtable.model import unchanged
-from jobtable.store import Store
-from jobtable.store.queries import Query
 from jobtable.store.transactions import Transaction
+from jobtable.workflows.asl.catalogue.machine_reads import MachineReads
 from jobtable.workflows.asl.catalogue.machine_verbs import (
     MOST_ALIASES,
     AliasRoute,
@@ -21,11 +20,8 @@ from jobtable.workflows.asl.catalogue.records import (
 )
 
 
-class MachineAliases:
+class MachineAliases(MachineReads):
     """The verbs of aliases. Each change requires that the versions of its routes exist."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
 
     def create_alias(
         self, name: str, alias: str, routes: tuple[AliasRoute, ...], description: str | None = None
@@ -72,17 +68,6 @@ class MachineAliases:
             return self.get_alias(name, alias)
 
         return self.store.retrying(lambda: self._machine(name, routes or ()), update, f"update alias {alias} of {name}")
-
-    def get_alias(self, name: str, alias: str) -> StateMachineAlias:
-        """Return an alias."""
-        found = self.store.find(StateMachineAlias.key(machine=name, name=alias))
-        if found is None:
-            raise missing("alias", f"{alias} of state machine {name}")
-        return found
-
-    def aliases(self, name: str) -> Query[StateMachineAlias]:
-        """The aliases of a machine, by name."""
-        return self.store.query(StateMachineAlias.key(machine=name))
 
     def delete_alias(self, name: str, alias: str) -> None:
         """Delete an alias; its versions stay."""

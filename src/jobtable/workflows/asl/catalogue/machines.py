@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from random import Random, SystemRandom
+from random import Random
 
-from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError, missing
+from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.model import Update, unchanged
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
-from jobtable.store.queries import Query
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.catalogue.aliases import MachineAliases
+from jobtable.workflows.asl.catalogue.machine_reads import is_version_number, refuse_deleting
 from jobtable.workflows.asl.catalogue.machine_verbs import (
     MOST_VERSIONS,
     MachineChange,
-    MachineDeletingError,
     MachineDraft,
     QuotaExceededError,
     Revision,
@@ -27,9 +26,7 @@ from jobtable.workflows.asl.catalogue.records import (
     StateMachineAlias,
     StateMachineVersion,
 )
-from jobtable.workflows.asl.definitions import Definitions
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
-from jobtable.workflows.asl.verbs import RunnableMachine
 
 CheckDefinition = Callable[[str, MachineType], object]
 """Raises InvalidDefinitionError for a definition with faults."""
@@ -41,10 +38,8 @@ class Machines(MachineAliases):
     def __init__(
         self, store: Store, objects: ObjectStore, check: CheckDefinition, *, random: Random | None = None
     ) -> None:
-        super().__init__(store)
-        self._definitions = Definitions(store, objects)
+        super().__init__(store, objects, random=random)
         self._check = check
-        self._random = random or SystemRandom()
 
     def create(
         self, draft: MachineDraft, *, arns: Arns, publish: bool = False, description: str | None = None
@@ -84,7 +79,7 @@ class Machines(MachineAliases):
         self, existing: StateMachine, draft: MachineDraft, digest: str, *, publish: bool, description: str | None
     ) -> Revision:
         """Return an existing machine if the draft would create the same; role and tags do not count."""
-        _refuse_deleting(existing)
+        refuse_deleting(existing)
         version = None
         if publish and existing.published_version is not None:
             version = self.store.find(StateMachineVersion.key(machine=existing.name, number=existing.published_version))
@@ -110,7 +105,7 @@ class Machines(MachineAliases):
             digest = self._definitions.keep(change.definition)
 
         def update(machine: StateMachine) -> Revision:
-            _refuse_deleting(machine)
+            refuse_deleting(machine)
             updates = _updates_of(machine, change, digest)
             if not updates:
                 return self._publish(machine, description) if publish else Revision(machine, None)
@@ -128,17 +123,6 @@ class Machines(MachineAliases):
 
         return self.store.retrying(lambda: self.get(name), update, f"update state machine {name}")
 
-    def get(self, name: str) -> StateMachine:
-        """Return a machine."""
-        found = self._find(name)
-        if found is None:
-            raise missing("state machine", name)
-        return found
-
-    def list(self) -> Query[StateMachine]:
-        """The machines by name."""
-        return self.store.query(StateMachine.listed())
-
     def delete(self, name: str) -> None:
         """Delete a machine as soon as its executions have ended."""
         try:
@@ -146,22 +130,6 @@ class Machines(MachineAliases):
         except NotFoundError:
             return
         self._find(name)
-
-    def read_definition(self, sha256: str) -> str:
-        """Return the text of a definition."""
-        return self._definitions.read(sha256)
-
-    def runnable(self, name: str, qualifier: str | None = None) -> RunnableMachine:
-        """Return what an execution runs."""
-        machine = self.get(name)
-        _refuse_deleting(machine)
-        if qualifier is None:
-            return RunnableMachine(name, self.read_definition(machine.definition_sha256), machine.type)
-        number = int(qualifier) if qualifier.isdecimal() else self._choose(self.get_alias(name, qualifier))
-        version = self.get_version(name, number)
-        return RunnableMachine(
-            name, self.read_definition(version.definition_sha256), version.type, qualifier, str(number)
-        )
 
     def tag(self, name: str, add: Mapping[str, str], remove: frozenset[str] = frozenset()) -> StateMachine:
         """Add and remove tags."""
@@ -178,7 +146,7 @@ class Machines(MachineAliases):
         """Publish the current revision as a version."""
 
         def publish(machine: StateMachine) -> Revision:
-            _refuse_deleting(machine)
+            refuse_deleting(machine)
             if revision_id is not None and revision_id != machine.revision_id:
                 raise ConflictError(f"the revision of state machine {name} is {machine.revision_id}, not {revision_id}")
             return self._publish(machine, description)
@@ -205,24 +173,11 @@ class Machines(MachineAliases):
             )
         return Revision(self.get(machine.name), version)
 
-    def get_version(self, name: str, number: int) -> StateMachineVersion:
-        """Return a version."""
-        found = None
-        if 1 <= number <= _MOST_NUMBER:
-            found = self.store.find(StateMachineVersion.key(machine=name, number=number))
-        if found is None:
-            raise missing("version", f"{number} of state machine {name}")
-        return found
-
-    def versions(self, name: str) -> Query[StateMachineVersion]:
-        """The versions of a machine, the newest first."""
-        return self.store.query(StateMachineVersion.key(machine=name), newest_first=True)
-
     def delete_version(self, name: str, number: int) -> None:
         """Delete a version that no alias names."""
 
         def delete(machine: StateMachine | None) -> None:
-            if machine is None or not 1 <= number <= _MOST_NUMBER:
+            if machine is None or not is_version_number(number):
                 return
             naming = [alias.name for alias in self.aliases(name) if number in {each for each, _ in alias.weights}]
             if naming:
@@ -256,21 +211,6 @@ class Machines(MachineAliases):
         )
         self.store.delete(StateMachine.key(name=name), when=StateMachine.status == MachineStatus.DELETING)
         return None
-
-    def _choose(self, alias: StateMachineAlias) -> int:
-        """Return the version that an alias sends the next execution to."""
-        versions, weights = zip(*alias.weights, strict=True)
-        return int(self._random.choices(versions, weights)[0])
-
-
-_MOST_NUMBER = 999_999
-
-
-def _refuse_deleting(machine: StateMachine) -> None:
-    if machine.status is MachineStatus.DELETING:
-        raise MachineDeletingError(
-            f"state machine {machine.name} is being deleted; wait until its executions have ended"
-        )
 
 
 def _updates_of(machine: StateMachine, change: MachineChange, digest: str | None) -> list[Update]:

@@ -1,0 +1,52 @@
+"""What is read of executions, here or through a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobtable.errors import missing
+from jobtable.store import Store
+from jobtable.store.queries import Query
+from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus, MapRun
+
+
+class ExecutionReads:
+    """The reading half of ExecutionVerbs."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, machine: str, name: str) -> Execution:
+        """Return an execution."""
+        found = self._store.find(Execution.key(machine=machine, name=name))
+        if found is None:
+            raise missing("execution", f"{machine}/{name}")
+        return found
+
+    def list(self, machine: str, *, status: ExecutionStatus | None = None) -> Query[Execution]:
+        """The executions of a machine, the newest first."""
+        if status is None:
+            return self._store.query(Execution.by_machine(machine=machine), newest_first=True)
+        return self._store.query(Execution.by_status(machine=machine, status=status), newest_first=True)
+
+    def history(self, machine: str, name: str, *, newest_first: bool = False) -> Query[ExecutionEvent]:
+        """The events of an execution."""
+        return self._store.query(ExecutionEvent.key(machine=machine, name=name), newest_first=newest_first)
+
+    def get_map_run(self, map_run_id: str) -> MapRun:
+        """Return a run of a distributed Map."""
+        found = self._store.find(MapRun.key(map_run_id=map_run_id))
+        if found is None:
+            raise missing("map run", map_run_id)
+        return found
+
+    def list_map_runs(self, machine: str, name: str) -> Query[MapRun]:
+        """The runs of distributed Maps of an execution, the oldest first."""
+        return self._store.query(MapRun.by_execution(machine=machine, name=name))
+
+    def children(self, machine: str, map_run_id: str) -> Iterator[Execution]:
+        """The child executions of a run of a distributed Map."""
+        run = self.get_map_run(map_run_id)
+        for each in self.list(f"{machine}/{run.label}"):
+            if each.map_run_id == map_run_id:
+                yield each

@@ -14,8 +14,8 @@ from jobtable.app import Services
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.settings import Settings
+from jobtable.web.application import create_app
 from jobtable.web.listening import address_of, bind, server_on
-from jobtable.web.server import create_app
 
 JOBS = 100_000
 ENDED = 5_000

@@ -17,8 +17,8 @@ from jobtable.app import Services
 from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.settings import Settings
+from jobtable.web.application import create_app
 from jobtable.web.listening import bind, server_on
-from jobtable.web.server import create_app
 
 VIEWERS = 100
 ROUNDS = 5

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.app import Services
 from jobtable.settings import Settings
-from jobtable.web.server import create_app
+from jobtable.web.application import create_app
 
 _LATEST_SECONDS = 1.0
 _SHARE = 0.4

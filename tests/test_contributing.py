@@ -79,7 +79,7 @@ from fastapi.testclient import TestClient
 
 from jobtable import Services
 from jobtable.settings import Settings
-from jobtable.web.server import create_app
+from jobtable.web.application import create_app
 
 with Services.open("file:recipes.db") as services:
     with TestClient(create_app(services, Settings()), base_url="http://127.0.0.1") as client:

@@ -13,7 +13,12 @@ from jobtable import errors
 from jobtable.remote.server import error_of
 from jobtable.web.problems import problem_of
 
-SERVICES_OWN_TEXT = {"errors.py", "embedded/storage/failures.py", "embedded/server/json_protocol.py", "web/problems.py"}
+SERVICES_OWN_TEXT = {
+    "errors.py",
+    "embedded/storage/connections.py",
+    "embedded/server/json_protocol.py",
+    "web/problems.py",
+}
 """Files that read a text of DynamoDB, SQLite, pydantic or Starlette, which have no code for what it says."""
 
 

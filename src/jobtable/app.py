@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.stored.locations import JobObjects
     from jobtable.jobs.verbs import JobVerbs
-    from jobtable.objects.store import ObjectStore
+    from jobtable.objects.object_store import ObjectStore
     from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
     from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
     from jobtable.workflows.asl.verbs import ExecutionVerbs

@@ -164,7 +164,7 @@ def _words(field: FieldSchema) -> str:
 
 def _kind_words(kind: wire.WireType) -> str:
     match kind:
-        case wire.Choice():
+        case wire.EnumValue():
             return "text: " + ", ".join(f"`{member.value}`" for member in kind.enum)
         case wire.Many():
             return f"list of {_kind_words(kind.inner)}"

@@ -7,7 +7,7 @@ from jobtable.app import Services
 from jobtable.cli import reference as cli_reference
 from jobtable.settings import Settings
 from jobtable.web import reference as api_reference
-from jobtable.web.server import create_app
+from jobtable.web.application import create_app
 from tests.access_patterns import measurement
 
 folder = measurement.PAGE.parent

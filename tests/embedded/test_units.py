@@ -8,7 +8,7 @@ from tests.embedded.side_by_side import N, Pair, Request, S
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized
 from jobtable.embedded.table_schema import IndexSchema, KeyAttribute
-from jobtable.embedded.units import CONSISTENT, EVENTUAL, TRANSACTIONAL, Units, read_units
+from jobtable.embedded.units import CONSISTENT, EVENTUAL, TRANSACTIONAL, TableUnits, read_units
 
 MAIN: Request = {"TableName": "main"}
 KEY: Request = {"pk": S("p"), "sk": S("1")}
@@ -37,14 +37,14 @@ def index(name: str, *, is_local: bool) -> IndexSchema:
 
 def test_units_add_up_by_table_and_index() -> None:
     local, other_local, global_ = index("l", is_local=True), index("m", is_local=True), index("g", is_local=False)
-    total = Units(1.0, {"l": 1.0}, {"g": 2.0})
+    total = TableUnits(1.0, {"l": 1.0}, {"g": 2.0})
     changes = [
         IndexChange(local, None, ("k",), 0, 900, is_same=False),
         IndexChange(other_local, ("k",), ("l",), 1024, 900, is_same=False),
         IndexChange(global_, ("k",), ("k",), 1000, 1200, is_same=True),
     ]
     total.add_write(NO_ITEM, Sized({}, 2000), changes, 2.0)
-    assert total == Units(5.0, {"l": 3.0, "m": 6.0}, {"g": 2.0})
+    assert total == TableUnits(5.0, {"l": 3.0, "m": 6.0}, {"g": 2.0})
     assert total.report("t", "TOTAL") == {"TableName": "t", "CapacityUnits": 16.0}
     assert total.report("t", "INDEXES") == {
         "TableName": "t",
@@ -53,7 +53,7 @@ def test_units_add_up_by_table_and_index() -> None:
         "LocalSecondaryIndexes": {"l": {"CapacityUnits": 3.0}, "m": {"CapacityUnits": 6.0}},
         "GlobalSecondaryIndexes": {"g": {"CapacityUnits": 2.0}},
     }
-    assert Units(1.0).report("t", "TOTAL", "ReadCapacityUnits") == {
+    assert TableUnits(1.0).report("t", "TOTAL", "ReadCapacityUnits") == {
         "TableName": "t",
         "CapacityUnits": 1.0,
         "ReadCapacityUnits": 1.0,
@@ -65,7 +65,7 @@ def test_an_entry_of_an_index_is_charged_by_1_kb(is_local: bool, most: int) -> N
     schema = index("i", is_local=is_local)
 
     def units(before: str | None, after: str | None, size: int) -> float:
-        total = Units()
+        total = TableUnits()
         keys = [None if key is None else (key,) for key in (before, after)]
         sizes = [0 if key is None else size for key in keys]
         total.add_write(NO_ITEM, NO_ITEM, [IndexChange(schema, keys[0], keys[1], sizes[0], sizes[1], is_same=False)])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtable.jobs.report.log_lines import OWN_LINE, Line, LineSplitter
+from jobtable.jobs.report.log_lines import OWN_LINE, LineSplitter, OutputLine
 
 pieces = st.lists(
     st.sampled_from([b"\n", b"\r", b"\r\n", b"", b"10%", "größer".encode(), b"\xff\xfe", b"a" * 9, OWN_LINE])
@@ -21,10 +21,10 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(edges)]
 
 
-def split(chunks: list[bytes], longest: int = 1000) -> tuple[list[Line], bytes]:
+def split(chunks: list[bytes], longest: int = 1000) -> tuple[list[OutputLine], bytes]:
     """The lines, and the bytes that they were."""
     splitter = LineSplitter(longest)
-    lines: list[Line] = []
+    lines: list[OutputLine] = []
     consumed = b""
     for chunk in chunks:
         splitter.feed(chunk)

@@ -15,8 +15,8 @@ from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.log_text import PART_BYTES, UPLOAD_SECONDS, ChunkReader, LogText, TextSpool
 from jobtable.jobs.stored.locations import JobObjects, log_part_key, log_parts_prefix
 from jobtable.objects import Source
+from jobtable.objects.object_store import ObjectInfo
 from jobtable.objects.orphans import sweep
-from jobtable.objects.store import ObjectInfo
 from jobtable.store import Store
 
 Writer = Callable[[Run], LogText]

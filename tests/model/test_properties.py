@@ -15,7 +15,7 @@ from tests.samples import ENTITIES
 from jobtable.errors import ItemShapeError
 from jobtable.model import Entity, wire
 from jobtable.model.codec import EntityCodec
-from jobtable.model.templates import Template
+from jobtable.model.key_templates import Template
 from jobtable.testing.strategies import entities
 
 every_entity = pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)

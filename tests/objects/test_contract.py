@@ -8,8 +8,8 @@ import pytest
 
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.objects.memory import MemoryObjectStore
+from jobtable.objects.object_store import ObjectStore
 from jobtable.objects.s3 import S3ObjectStore
-from jobtable.objects.store import ObjectStore
 from jobtable.testing.object_contract import ObjectContract
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import pytest
 
 from jobtable.errors import ObjectStoreError, ObjectStoreUnavailable, ValueRefusedError
-from jobtable.objects import s3, store
+from jobtable.objects import object_store, s3
 from jobtable.objects.s3 import ATTEMPTS, PART_SIZE, S3ObjectStore
 from jobtable.testing.servers import free_port
 
@@ -88,7 +88,7 @@ def test_a_small_file_that_grows_while_it_is_put_is_put_as_it_was(
 ) -> None:
     path = tmp_path / "growing"
     path.write_bytes(b"as it was")
-    measured = store.measured
+    measured = object_store.measured
 
     def measure_and_grow(stream: BinaryIO) -> tuple[bytes, int]:
         found = measured(stream)

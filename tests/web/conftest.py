@@ -18,8 +18,8 @@ from jobtable.access.entities import Role
 from jobtable.app import Services
 from jobtable.clock import SystemClock
 from jobtable.settings import Settings
+from jobtable.web.application import create_app
 from jobtable.web.listening import HeldConnections, address_of, bind, server_on
-from jobtable.web.server import create_app
 
 CHROMIUM = "/usr/bin/chromium"
 PLENTY = 10_000_000

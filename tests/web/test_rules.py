@@ -16,8 +16,8 @@ from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
 from jobtable.web.api.route_parts import PREFIX
 from jobtable.web.api.store import read_items
 from jobtable.web.api.workers import get_held_job, list_queue_states
+from jobtable.web.application import refuse_routes_without_rule
 from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, allow, rule_of
-from jobtable.web.server import refuse_routes_without_rule
 
 _FOR_WORKERS = (
     find_checkpoint,

@@ -25,7 +25,7 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation", rich_help_panel=COMMON)]
 
 
-class Command(TyperCommand):
+class CommandWithHelp(TyperCommand):
     """A command whose help has plain metavars, ranges in words, and the common options in a section of their own."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -45,7 +45,7 @@ class Group(TyperGroup):
             formatter.write_dl(rows)
 
 
-class Commands(typer.Typer):
+class CommandGroup(typer.Typer):
     """A Typer app whose commands have this help."""
 
     def __init__(self, **options: Any) -> None:
@@ -53,11 +53,11 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, *, example: str = "", **options: Any) -> Callable[[Any], Any]:
         """Register a command, whose help ends with the example: one command line or several."""
-        options = {"cls": Command, "context_settings": SETTINGS, **options}
+        options = {"cls": CommandWithHelp, "context_settings": SETTINGS, **options}
         register = super().command
         return lambda function: register(name, help=_help_with(example, function), **options)(function)
 
-    def take_over(self, other: Commands) -> None:
+    def take_over(self, other: CommandGroup) -> None:
         """Add the commands of another group to this one."""
         self.registered_commands += other.registered_commands
 
@@ -68,12 +68,12 @@ def _help_with(example: str, function: Any) -> str:
     return f"{described}\n\n\b\nExample:\n{indent(example, '    ')}" if example else described
 
 
-def new_group() -> Commands:
+def new_group() -> CommandGroup:
     """Return a new group, to be filled with commands."""
-    return Commands(no_args_is_help=True)
+    return CommandGroup(no_args_is_help=True)
 
 
-def group_of_one() -> Commands:
+def group_of_one() -> CommandGroup:
     """Return a new group that stays a group with its only command."""
     group = new_group()
     group.callback()(lambda: None)

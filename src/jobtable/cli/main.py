@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import jobtable
-from jobtable.cli.framework import SETTINGS, Group, command_of, shorten
-from jobtable.cli.framework import Command as CommandWithHelp
+from jobtable.cli.framework import SETTINGS, CommandWithHelp, Group, command_of, shorten
 from jobtable.cli.options import ObjectsUrl, StoreUrl, give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.errors import JobtableError, SettingsError

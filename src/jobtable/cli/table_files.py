@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from jobtable.cli.framework import Commands, Yes, confirm
+from jobtable.cli.framework import CommandGroup, Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, file_to_write, open_store
 from jobtable.cli.output import bar, print_either, print_fields
 from jobtable.cli.tables import Modules, chosen_table
 from jobtable.store.exports import Mode, check_export, export_table, import_table
 
-export_app, import_app = Commands(), Commands()
+export_app, import_app = CommandGroup(), CommandGroup()
 
 
 @export_app.command(example="jobtable export jobtable jobs.jsonl --store dynamodb://eu-central-1")

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from jobtable.app import Services
 from jobtable.cli.background import beside, kept_up
-from jobtable.cli.framework import Commands
+from jobtable.cli.framework import CommandGroup
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.opening import services_of, wait_for_store
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
@@ -32,7 +32,7 @@ from jobtable.system import declared
 if TYPE_CHECKING:  # needs an extra, and is slow to import
     from uvicorn import Server
 
-app = Commands()
+app = CommandGroup()
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 60.0
 _DEMO_SECONDS = 0.5
 
@@ -105,8 +105,8 @@ def _demo_folder(settings: Settings) -> Path:
 
 def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> None:
     # FastAPI is slow to import, and no other command needs it.
+    from jobtable.web.application import create_app  # noqa: PLC0415
     from jobtable.web.listening import address_of, bind, server_on  # noqa: PLC0415
-    from jobtable.web.server import create_app  # noqa: PLC0415
 
     with ExitStack() as cleanup:
         listening = cleanup.enter_context(bind(settings.host, settings.port))

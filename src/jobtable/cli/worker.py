@@ -16,7 +16,7 @@ import typer
 
 from jobtable.app import Services, open_jobs
 from jobtable.cli.background import kept_up
-from jobtable.cli.framework import Commands
+from jobtable.cli.framework import CommandGroup
 from jobtable.cli.opening import wait_for_store
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import print_either, print_table, say
@@ -29,7 +29,7 @@ from jobtable.objects import open_objects
 from jobtable.settings import Settings, without_secret
 from jobtable.system import declared
 
-app = Commands()
+app = CommandGroup()
 _STDIN = 0
 
 

@@ -17,7 +17,7 @@ from jobtable.embedded.request_model import REQUESTS, STRUCTURES, map_of_tables_
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.units import (
-    Units,
+    TableUnits,
     collection_metrics,
     read_rate,
     read_units,
@@ -136,11 +136,11 @@ def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None, *, as_
     return response
 
 
-def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None], int, Units]:
+def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None], int, TableUnits]:
     """Return each item as JSON or None while there is room, the bytes of the items, and the units."""
     bodies: list[bytes | None] = []
     total = 0
-    units = Units()
+    units = TableUnits()
     rate = read_rate(wanted.request)
     for position in wanted.positions:
         if total >= left:
@@ -216,7 +216,7 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
     def action(transaction: Transaction) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
         consumed, metrics = [], {}
         for name, per_table in writes.items():
-            units = Units()
+            units = TableUnits()
             olds = read_olds(transaction, per_table)
             with transaction.together():
                 for write, old in zip(per_table, olds, strict=True):

@@ -14,7 +14,7 @@ from jobtable.embedded.expressions.checks import Checks
 from jobtable.embedded.expressions.condition_tests import Predicate
 from jobtable.embedded.expressions.key_conditions import KeyCondition, OneKey, matched
 from jobtable.embedded.expressions.paths import Computed, Values
-from jobtable.embedded.expressions.updates import NO_COST, Step, UpdateProgram
+from jobtable.embedded.expressions.updates import NO_COST, UpdateProgram, UpdateStep
 from jobtable.embedded.request_model import REQUESTS, STRUCTURES, wrong_type
 from jobtable.embedded.table_schema import KeyAttribute
 from jobtable.embedded.values import MAX_NAME_BYTES, compare, validate_value
@@ -223,25 +223,25 @@ _ADDED = (*_SETS, "N", "L")
 _NOTHING: frozenset[str] = frozenset()
 
 
-def step_of(name: str, update: dict[str, Any], values: dict[str, AttributeValue]) -> Step:
+def step_of(name: str, update: dict[str, Any], values: dict[str, AttributeValue]) -> UpdateStep:
     """Return the change of one attribute; its value, if there is one, is kept under the attribute's name."""
     action, value = update.get("Action") or "PUT", update.get("Value")
     if value is None:
         if action != "DELETE":
             raise invalid("Only DELETE action is allowed when no attribute value is specified")
-        return Step("REMOVE", (name,), compute.NOTHING)
+        return UpdateStep("REMOVE", (name,), compute.NOTHING)
     values[name] = validate_value(value)
     [kind] = values[name]
     if action == "PUT":
-        return Step("SET", (name,), compute.value(name))
+        return UpdateStep("SET", (name,), compute.value(name))
     if action == "DELETE":
         if kind not in _SETS:
             raise invalid(f"DELETE action with value is not supported for the type {kind}")
-        return Step("DELETE", (name,), _of_same_type(name, kind, compute.deleted((name,), name)))
+        return UpdateStep("DELETE", (name,), _of_same_type(name, kind, compute.deleted((name,), name)))
     if kind not in _ADDED:
         raise invalid(f"ADD action is not supported for the type {kind}")
     added = _appended(name) if kind == "L" else compute.added((name,), name)
-    return Step("ADD", (name,), _of_same_type(name, kind, added))
+    return UpdateStep("ADD", (name,), _of_same_type(name, kind, added))
 
 
 def _of_same_type(name: str, kind: str, computed: Computed) -> Computed:
@@ -264,7 +264,7 @@ def _appended(name: str) -> Computed:
     return computed
 
 
-def program_of(steps: list[Step], values: dict[str, AttributeValue]) -> UpdateProgram:
+def program_of(steps: list[UpdateStep], values: dict[str, AttributeValue]) -> UpdateProgram:
     names = [str(step.path[0]) for step in steps]
     return UpdateProgram(
         steps=tuple(steps),
@@ -330,7 +330,7 @@ class OlderParameters:
     def update(self) -> Update | None:
         """Return the update of AttributeUpdates; None if it changes nothing."""
         values: dict[str, AttributeValue] = {}
-        steps: list[Step] = []
+        steps: list[UpdateStep] = []
         for name, update in (self._request.get("AttributeUpdates") or {}).items():
             check_name(name)
             if update is not None:  # DynamoDB takes null for nothing

@@ -24,7 +24,7 @@ from jobtable.embedded.request_checks import check_members, check_parameters, ol
 from jobtable.embedded.request_model import REQUESTS
 from jobtable.embedded.storage import Storage, View
 from jobtable.embedded.table_schema import IndexSchema, Range, just_after, segment_range
-from jobtable.embedded.units import Units, read_rate, read_units, wanted_capacity
+from jobtable.embedded.units import TableUnits, read_rate, read_units, wanted_capacity
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 from jobtable.store.sizes import item_size
@@ -44,12 +44,12 @@ class Page:
     fetched_sizes: list[int]
     """The sizes of the items fetched from the table to complete entries of an index."""
 
-    def units(self, index: IndexSchema | None, rate: float) -> Units:
+    def units(self, index: IndexSchema | None, rate: float) -> TableUnits:
         """Return the units that reading the page consumed; `rate` is the units of a block."""
         consumed = read_units(self.read_bytes, rate)
         if index is None:
-            return Units(consumed)
-        units = Units(sum((read_units(size, rate) for size in self.fetched_sizes), 0.0))
+            return TableUnits(consumed)
+        units = TableUnits(sum((read_units(size, rate) for size in self.fetched_sizes), 0.0))
         units.add_to_index(index, consumed)
         return units
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from jobtable.embedded.request_model import OLDER_PARAMETERS, REQUESTS, table_of_arn
 from jobtable.embedded.shapes import Structure, missing_member
-from jobtable.embedded.storage.failures import table_not_found
+from jobtable.embedded.storage.connections import table_not_found
 from jobtable.embedded.table_schema import TableSchema
 from jobtable.embedded.wordings import MOST_TOLD, constraints_broken, expect_type
 from jobtable.errors import RequestRefused

@@ -18,7 +18,14 @@ from jobtable.embedded.request_model import REQUESTS, STRUCTURES, table_of_arn
 from jobtable.embedded.shapes import Limits, missing_member
 from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.table_schema import TableSchema
-from jobtable.embedded.units import TRANSACTIONAL, Split, Units, read_units, wanted_capacity, wants_collection_metrics
+from jobtable.embedded.units import (
+    TRANSACTIONAL,
+    Split,
+    TableUnits,
+    read_units,
+    wanted_capacity,
+    wants_collection_metrics,
+)
 from jobtable.embedded.wordings import TooDeep, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.writes import Kind, Write, prepare, prepare_known, read_olds
 from jobtable.errors import (
@@ -219,7 +226,7 @@ class WriteRun:
         self._identity = hashlib.sha256(text).digest()
         self._capacity = wanted_capacity(request)
         self._wants_metrics = wants_collection_metrics(request)
-        self._consumed: dict[str, Units] = {}
+        self._consumed: dict[str, TableUnits] = {}
         self._split: Split = "WriteCapacityUnits"
         self._metrics: dict[str, list[dict[str, Any]]] = {}
 
@@ -245,10 +252,10 @@ class WriteRun:
         if self._token is not None:
             transaction.remember(self._token, self._identity, _units_of_replay(self._writes, news))
 
-    def _units_of(self, table_name: str) -> Units:
+    def _units_of(self, table_name: str) -> TableUnits:
         units = self._consumed.get(table_name)
         if units is None:
-            units = self._consumed[table_name] = Units()
+            units = self._consumed[table_name] = TableUnits()
         return units
 
     def response(self) -> Response:
@@ -280,7 +287,7 @@ class WriteRun:
                 " token for another transaction"
             )
         self._split = "ReadCapacityUnits"
-        self._consumed = {name: Units(units) for name, units in from_json(read_units_by_table).items()}
+        self._consumed = {name: TableUnits(units) for name, units in from_json(read_units_by_table).items()}
 
 
 def _in_order(named: _Actions) -> bytes:
@@ -320,10 +327,10 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     return response
 
 
-def read_items(storage: Storage, reads: Sequence[Read]) -> tuple[list[Item | None], dict[str, Units]]:
+def read_items(storage: Storage, reads: Sequence[Read]) -> tuple[list[Item | None], dict[str, TableUnits]]:
     """Return the projected items as of one moment (None for a missing one), and the units by table."""
     items: list[Item | None] = []
-    consumed: dict[str, Units] = {}
+    consumed: dict[str, TableUnits] = {}
     total = 0
     with storage.read() as view:
         for table, position, projection in reads:
@@ -333,12 +340,12 @@ def read_items(storage: Storage, reads: Sequence[Read]) -> tuple[list[Item | Non
             total += size
             if total > MAX_BYTES:
                 raise RequestRefused(f"Payload in response is too large.{total}")
-            consumed.setdefault(table.name, Units()).table += read_units(size, TRANSACTIONAL)
+            consumed.setdefault(table.name, TableUnits()).table += read_units(size, TRANSACTIONAL)
             items.append(item if item is None or projection is None else projection.apply(item))
     return items, consumed
 
 
-def report_reads(consumed: dict[str, Units], capacity: str, given: dict[str, str]) -> list[dict[str, Any]]:
+def report_reads(consumed: dict[str, TableUnits], capacity: str, given: dict[str, str]) -> list[dict[str, Any]]:
     """Return the ConsumedCapacity of a transaction of reads; `given` are the names of tables in the request."""
     return [units.report(given.get(name, name), capacity, "ReadCapacityUnits") for name, units in consumed.items()]
 

@@ -23,7 +23,7 @@ _GIGABYTE = 1024**3
 
 
 @dataclass(slots=True)
-class Units:
+class TableUnits:
     """Units consumed on one table and on its indexes."""
 
     table: float = 0.0
@@ -34,7 +34,7 @@ class Units:
         units_of = self.local if index.is_local else self.global_
         units_of[index.name] = units_of.get(index.name, 0.0) + units
 
-    def add(self, other: Units) -> None:
+    def add(self, other: TableUnits) -> None:
         """Add other units."""
         self.table += other.table
         for mine, others in ((self.local, other.local), (self.global_, other.global_)):
@@ -72,7 +72,7 @@ def read_report(request: Request, table_name: str, size: int) -> dict[str, Any] 
     units = read_units(size, read_rate(request))
     if wanted == "TOTAL":
         return {"TableName": table_name, "CapacityUnits": units}
-    return Units(units).report(table_name, wanted)
+    return TableUnits(units).report(table_name, wanted)
 
 
 def write_report(request: Request, old: Sized, new: Sized, changes: list[IndexChange]) -> dict[str, Any] | None:
@@ -83,7 +83,7 @@ def write_report(request: Request, old: Sized, new: Sized, changes: list[IndexCh
     if wanted == "TOTAL" and not changes:
         size = max(old.size, new.size)
         return {"TableName": request["TableName"], "CapacityUnits": 1.0 if size <= _WRITE_BLOCK else _for_writing(size)}
-    units = Units()
+    units = TableUnits()
     units.add_write(old, new, changes)
     return units.report(request["TableName"], wanted)
 

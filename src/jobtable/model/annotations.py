@@ -133,7 +133,7 @@ def _kind(annotation: Any, marks: tuple[Any, ...], owner: str) -> wire.WireType:
     if annotation is datetime:
         raise DefinitionError(f"{owner}: declare a time as Timestamp, so that it is UTC and sorts")
     if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return wire.Choice(annotation)
+        return wire.EnumValue(annotation)
     if isinstance(annotation, type) and hasattr(annotation, "__codec__"):
         return wire.Nested(annotation)
     return _compound(annotation, owner)

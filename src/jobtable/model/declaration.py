@@ -12,10 +12,10 @@ from pydantic.fields import FieldInfo
 
 from jobtable.errors import DefinitionError
 from jobtable.model.annotations import Described, describe
+from jobtable.model.key_templates import KeyForm, Template, key_form
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
-from jobtable.model.templates import KeyForm, Template, key_form
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Entity

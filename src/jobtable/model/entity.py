@@ -53,7 +53,7 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
     )
     _undeclared: dict[str, Any] | None = PrivateAttr(default=None)
     _as_read: dict[str, AsRead] | None = PrivateAttr(default=None)
-    __choices__: ClassVar[Mapping[str, wire.Choice]] = {}
+    __choices__: ClassVar[Mapping[str, wire.EnumValue]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Accept the keywords of a class statement; __pydantic_init_subclass__ reads them once the fields are known."""
@@ -107,8 +107,8 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
         return self
 
 
-def _choices_of(fields: Mapping[str, FieldSchema]) -> dict[str, wire.Choice]:
-    return {name: field.kind for name, field in fields.items() if isinstance(field.kind, wire.Choice)}
+def _choices_of(fields: Mapping[str, FieldSchema]) -> dict[str, wire.EnumValue]:
+    return {name: field.kind for name, field in fields.items() if isinstance(field.kind, wire.EnumValue)}
 
 
 class Part(Record, metaclass=PartMeta):

@@ -8,9 +8,9 @@ from typing import Any
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.access import Access
+from jobtable.model.key_templates import KeyForm, Template, TemplatePart, escape, unescape
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source
-from jobtable.model.templates import KeyForm, Template, TemplatePart, escape, unescape
 
 _MOST_PARTITION_BYTES = 2048
 _MOST_SORT_BYTES = 1024

@@ -17,9 +17,9 @@ from pydantic_core import to_json
 from jobtable.errors import NotFoundError, ValueRefusedError, missing
 from jobtable.model import wire
 from jobtable.model.annotations import element_of
+from jobtable.model.key_templates import Template
 from jobtable.model.source import Names
 from jobtable.model.table import Index, KeyType, Table
-from jobtable.model.templates import Template
 
 if TYPE_CHECKING:
     from jobtable.model.codec import EntityCodec
@@ -104,7 +104,7 @@ class FieldSchema:
     def _as_given(self) -> type | None:
         if self.is_constrained:
             return None
-        return self.kind.enum if isinstance(self.kind, wire.Choice) else _AS_GIVEN.get(type(self.kind))
+        return self.kind.enum if isinstance(self.kind, wire.EnumValue) else _AS_GIVEN.get(type(self.kind))
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -172,7 +172,7 @@ class FieldSchema:
             return None
         if type(value) is self._as_given and _is_canonical(value):
             return value
-        if isinstance(self.kind, wire.Choice):
+        if isinstance(self.kind, wire.EnumValue):
             value = self.kind.find(value)
         return _validated(self._adapter, value, f"{self.owner}.{self.name}")
 

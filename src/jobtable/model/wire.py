@@ -165,7 +165,7 @@ class Day(Scalar):
 
 
 @dataclass
-class Choice(Scalar):
+class EnumValue(Scalar):
     """An enum, stored by value."""
 
     enum: type[Enum]

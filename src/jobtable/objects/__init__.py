@@ -1,9 +1,9 @@
 """Object storage: the ObjectStore protocol, and its stores in memory, in a folder and in S3."""
 
-from jobtable.objects.connection import open_objects
 from jobtable.objects.keys import content_type, key_parts, object_key
+from jobtable.objects.object_store import ListedObject, ObjectInfo, ObjectStore, Source
 from jobtable.objects.orphans import SweepReport, sweep
-from jobtable.objects.store import ListedObject, ObjectInfo, ObjectStore, Source
+from jobtable.objects.urls import open_objects
 
 __all__ = [
     "ListedObject",

@@ -27,7 +27,7 @@ from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ObjectStoreUnavailable
 from jobtable.files import sync_folders_above
 from jobtable.objects.keys import content_type, key_parts, object_key
-from jobtable.objects.store import ListedObject, ObjectInfo, Source, check_range, chunks, measured
+from jobtable.objects.object_store import ListedObject, ObjectInfo, Source, check_range, chunks, measured
 
 _INCOMING = ".incoming"
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects.keys import content_type, folder_of, key_parts
-from jobtable.objects.store import ListedObject, ObjectInfo, Source, check_range, chunks
+from jobtable.objects.object_store import ListedObject, ObjectInfo, Source, check_range, chunks
 
 
 class MemoryObjectStore:

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from jobtable.clock import SYSTEM_CLOCK, Clock, wall_time
 from jobtable.errors import ValueRefusedError
-from jobtable.objects.store import ObjectStore
+from jobtable.objects.object_store import ObjectStore
 
 DEFAULT_GRACE = timedelta(hours=24)
 

@@ -20,7 +20,7 @@ from jobtable.errors import (
     ValueRefusedError,
 )
 from jobtable.objects.keys import content_type, folder_of, is_key, key_parts
-from jobtable.objects.store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks, measured
+from jobtable.objects.object_store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks, measured
 
 try:
     from boto3.session import Session

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, RequestRefused
 from jobtable.objects import ListedObject, ObjectInfo, Source, key_parts
-from jobtable.objects.store import CHUNK_SIZE, check_range
+from jobtable.objects.object_store import CHUNK_SIZE, check_range
 from jobtable.remote.server import Body, Server, path_of
 from jobtable.store.backend import Request, Response
 

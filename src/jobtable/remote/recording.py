@@ -20,7 +20,7 @@ from jobtable.jobs.report.recording import Recording
 from jobtable.jobs.report.run_files import Artifacts, RunFiles
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
 from jobtable.objects import ObjectStore, Source, key_parts
-from jobtable.objects.store import CHUNK_SIZE, Readable
+from jobtable.objects.object_store import CHUNK_SIZE, Readable
 from jobtable.remote.backend import ServerObjects
 from jobtable.remote.server import Server, only_at_store, path_of
 from jobtable.store import Store

@@ -150,7 +150,7 @@ class _Part:
             )
         elif isinstance(kind, wire.Text):
             self._add_text(value)
-        elif isinstance(kind, wire.Choice) and kind.tag == "S":
+        elif isinstance(kind, wire.EnumValue) and kind.tag == "S":
             self._add_text(self._assign(kind.write(value, names)))
         elif isinstance(kind, wire.Instant | wire.Day):
             self._add('{"S":"', kind.write(value, names), '"}', str(_LENGTHS[type(kind)]))

@@ -13,7 +13,7 @@ import pytest
 
 from jobtable.errors import ObjectNotFoundError, ValueRefusedError
 from jobtable.objects.keys import key_parts, object_key
-from jobtable.objects.store import ObjectStore, Source
+from jobtable.objects.object_store import ObjectStore, Source
 
 MEGABYTE = 1 << 20
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tests.systems.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 
 from jobtable.systems.receipts.entities import Image, Line, Receipt
-from jobtable.systems.receipts.entities.records import BoundingBox, ImagePoint
+from jobtable.systems.receipts.entities.record_bases import BoundingBox, ImagePoint
 
 
 def line(**changes: Any) -> Line:

@@ -73,7 +73,7 @@ def _sizes(path: Path, names: Mapping[str, str]) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UpdateStep:
     """One action: where it writes, and what. None as the computed value means: remove the old one."""
 
     section: grammar.Section
@@ -85,7 +85,7 @@ class Step:
 class UpdateProgram:
     """An update, prepared as far as possible without the values of a request."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[UpdateStep, ...]
     tree: PathTree
     checks: Checks
     names_used: frozenset[str]
@@ -213,7 +213,7 @@ class _Builder:
             self.nested_names.add(str(found[0]))
         return found
 
-    def step(self, action: grammar.Action) -> Step:
+    def step(self, action: grammar.Action) -> UpdateStep:
         node, path = action.value, self.path(action.path)
         source = _source(node)
         if source is not None and len(path) == 1 and action.section != "DELETE":
@@ -227,7 +227,7 @@ class _Builder:
             self._operand(node)
             self.checks.append(compute.set_or_number_check(action.section, node.name))
             computed = (compute.added if action.section == "ADD" else compute.deleted)(path, node.name)
-        return Step(action.section, path, computed)
+        return UpdateStep(action.section, path, computed)
 
     def _sum(self, node: grammar.Sum) -> Computed:
         left, right = (self._operand(operand) for operand in node.operands)

@@ -27,7 +27,7 @@ from jobtable.embedded.read_targets import (
 )
 from jobtable.embedded.storage import Storage, View
 from jobtable.embedded.table_schema import ENCODERS, IndexSchema, KeyAttribute, Range, TableSchema
-from jobtable.embedded.units import Units, read_rate, wanted_capacity
+from jobtable.embedded.units import TableUnits, read_rate, wanted_capacity
 from jobtable.embedded.values import validate_item
 from jobtable.errors import CursorError, RequestRefused
 from jobtable.store.backend import AttributeValue, Item, Request, Response
@@ -305,7 +305,7 @@ class _Progress:
     at: int  # the number of the next range
     after: Item | None  # the key in it after which reading continues
     items: list[Any] = field(default_factory=list)
-    units: Units = field(default_factory=Units)
+    units: TableUnits = field(default_factory=TableUnits)
     scanned: int = 0
     read_bytes: int = 0
 

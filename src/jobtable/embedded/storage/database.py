@@ -12,9 +12,14 @@ from typing import Any, Literal, TypeVar
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded.storage import connections as forks
 from jobtable.embedded.storage import database_files, statements
-from jobtable.embedded.storage.connections import Connections
+from jobtable.embedded.storage.connections import (
+    Connections,
+    cannot_open,
+    is_missing_table,
+    table_not_found,
+    unavailable,
+)
 from jobtable.embedded.storage.database_files import TemporaryFolder
-from jobtable.embedded.storage.failures import cannot_open, is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.table_catalogue import Cache
 from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.upkeep import Upkeep, keep_up

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from jobtable.embedded.storage.failures import cannot_open, is_locked
+from jobtable.embedded.storage.connections import cannot_open, is_locked
 from jobtable.embedded.storage.table_catalogue import catalogue_version
 from jobtable.errors import StorageError
 from jobtable.files import sync_folders_above

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.storage import statements
-from jobtable.embedded.storage.failures import table_not_found
+from jobtable.embedded.storage.connections import table_not_found
 from jobtable.embedded.storage.table_catalogue import Cache, TableRecord, read_record
 from jobtable.embedded.table_schema import IndexSchema, IndexValues, TableSchema
 from jobtable.store.backend import EncodedItem, Item

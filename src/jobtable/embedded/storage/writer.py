@@ -17,8 +17,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jobtable.embedded.storage.connections import is_locked, is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.database_files import Whereabouts, when_unlocked
-from jobtable.embedded.storage.failures import is_locked, is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.table_catalogue import READ_VERSION, Cache
 from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.views import Transaction

@@ -14,7 +14,7 @@ from jobtable.jobs.stored.field_types import LogLevel
 from jobtable.jobs.stored.locations import log_part_key
 from jobtable.model.fields import format_timestamp
 from jobtable.objects import ObjectStore
-from jobtable.objects.store import CHUNK_SIZE
+from jobtable.objects.object_store import CHUNK_SIZE
 from jobtable.store import Store
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 

@@ -18,7 +18,7 @@ from jobtable.jobs.stored.locations import log_part_key, log_parts_prefix, merge
 from jobtable.model.conditions import Condition
 from jobtable.model.expressions import attribute_of
 from jobtable.objects import ObjectStore
-from jobtable.objects.store import CHUNK_SIZE
+from jobtable.objects.object_store import CHUNK_SIZE
 from jobtable.store import Query, Store
 
 FOLLOW_SECONDS = 0.5

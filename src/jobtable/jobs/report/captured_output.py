@@ -24,7 +24,14 @@ from jobtable.clock import Clock
 from jobtable.errors import IncompleteBatchError, JobtableError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.buffer import Flusher
-from jobtable.jobs.report.log_lines import OWN_LINE, Line, LineSplitter, as_full_text, headline_and_trace, log_line
+from jobtable.jobs.report.log_lines import (
+    OWN_LINE,
+    LineSplitter,
+    OutputLine,
+    as_full_text,
+    headline_and_trace,
+    log_line,
+)
 from jobtable.jobs.report.log_text import TextSpool
 from jobtable.jobs.report.recording import ReportRules
 from jobtable.jobs.stored.entities import JobLog, JobLogText
@@ -244,7 +251,7 @@ class OutputCapture:
         self._new_text: list[bytes] = []
         self._is_text_within_line = False
         self._splitters: dict[Stream, LineSplitter] = {}
-        self._bars: dict[Stream, Line] = {}
+        self._bars: dict[Stream, OutputLine] = {}
         self._left_out = 0
         self._last_left_out: deque[tuple[str, Stream]] = deque(maxlen=_LAST_LINES)
         self._lock = threading.Lock()
@@ -360,7 +367,7 @@ class OutputCapture:
         self._text.append(b"".join(self._new_text))
         self._new_text.clear()
 
-    def _take(self, line: Line, stream: Stream) -> bool:
+    def _take(self, line: OutputLine, stream: Stream) -> bool:
         """Store a line; return False if no budget is left."""
         if line.is_overwritten:
             if line.text:

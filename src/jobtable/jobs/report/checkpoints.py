@@ -20,7 +20,7 @@ from jobtable.jobs.report.run_files import RunFiles
 from jobtable.jobs.stored.entities import JobCheckpoint
 from jobtable.jobs.stored.locations import checkpoint_key, discard, named_in_records
 from jobtable.objects import ObjectStore, Source
-from jobtable.objects.store import CHUNK_SIZE
+from jobtable.objects.object_store import CHUNK_SIZE
 from jobtable.store import Transaction
 from jobtable.store.retries import insist
 

@@ -27,7 +27,7 @@ _RETURN, _FEED, _MARK = b"\r\n\x1e"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutputLine:
     """A line without its end."""
 
     text: str
@@ -64,7 +64,7 @@ class LineSplitter:
         self._taken = self._start
         return data
 
-    def next(self) -> Line | None:
+    def next(self) -> OutputLine | None:
         """Return the next whole line, or the next piece of a long one; None if more bytes are needed."""
         begin = self._last_line = self._start
         # A mark at the beginning belongs to this line; only the next one ends it.
@@ -97,19 +97,19 @@ class LineSplitter:
         self._start = end
         return count, [line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace") for line in last]
 
-    def end(self) -> Line | None:
+    def end(self) -> OutputLine | None:
         """Return the last, unfinished line, or None."""
         begin, self._start = self._start, len(self._held)
         rest = self._held[begin:].rstrip(b"\r")
         return self._line(begin, begin + len(rest)) if rest else None
 
-    def _piece(self, begin: int) -> Line:
+    def _piece(self, begin: int) -> OutputLine:
         self._start = self._boundary(begin + self._longest)
         return self._line(begin, self._start)
 
-    def _line(self, begin: int, end: int, *, is_overwritten: bool = False) -> Line:
+    def _line(self, begin: int, end: int, *, is_overwritten: bool = False) -> OutputLine:
         is_marked = self._held.startswith(OWN_LINE, begin)
-        return Line(self._held[begin + is_marked : end].decode("utf-8", "replace"), is_overwritten, is_marked)
+        return OutputLine(self._held[begin + is_marked : end].decode("utf-8", "replace"), is_overwritten, is_marked)
 
     def _boundary(self, at: int) -> int:
         """The end of a character at or just before a position; the position itself if this is not UTF-8."""

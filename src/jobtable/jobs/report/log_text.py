@@ -15,7 +15,7 @@ from jobtable.jobs.report.run_files import RunFiles
 from jobtable.jobs.stored.entities import Job, JobLogText
 from jobtable.jobs.stored.locations import log_part_key, log_text_key, named_in_records
 from jobtable.objects import ObjectInfo, ObjectStore
-from jobtable.objects.store import CHUNK_SIZE, Readable
+from jobtable.objects.object_store import CHUNK_SIZE, Readable
 
 MOST_HEAD_BYTES = 48 << 20
 """The text is kept up to here."""

@@ -80,7 +80,7 @@ class ForkServer:
     def __init__(self, preload: Sequence[str] = ()) -> None:
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair()
-        paths, modules = json.dumps(sys.path), json.dumps(["jobtable.jobs.worker.runner", *preload])
+        paths, modules = json.dumps(sys.path), json.dumps(["jobtable.jobs.worker.job_process", *preload])
         with theirs:
             command = [sys.executable, "-c", _START, paths, str(theirs.fileno()), modules]
             self._process = subprocess.Popen(
@@ -221,9 +221,9 @@ class _Server:
             for standard in (1, 2):
                 os.dup2(output, standard)
             os.close(output)
-            from jobtable.jobs.worker import runner  # noqa: PLC0415 - imported already, where it was preloaded
+            from jobtable.jobs.worker import job_process  # noqa: PLC0415 - imported already, where it was preloaded
 
-            code = runner.main(Connection(control))
+            code = job_process.main(Connection(control))
         finally:
             os._exit(code)
 

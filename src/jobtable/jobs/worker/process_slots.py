@@ -15,8 +15,8 @@ from jobtable.jobs.report.captured_output import OutputCapture
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.forkserver import ForkServer, ServerLostError
 from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, Slots
+from jobtable.jobs.worker.job_process import Request
 from jobtable.jobs.worker.processes import JobProcess
-from jobtable.jobs.worker.runner import Request
 from jobtable.store.retries import insist
 
 _LOG = logging.getLogger("jobtable.worker")

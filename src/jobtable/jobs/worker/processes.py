@@ -18,7 +18,7 @@ from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.report.captured_output import Flushed
 from jobtable.jobs.worker.forkserver import PIPE_BYTES, Exit, ForkServer, ServerLostError
 from jobtable.jobs.worker.inline import Report
-from jobtable.jobs.worker.runner import Request
+from jobtable.jobs.worker.job_process import Request
 
 _PROC = Path("/proc")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

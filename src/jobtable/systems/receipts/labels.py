@@ -18,7 +18,7 @@ from jobtable.systems.receipts.entities import (
     ReceiptMetadata,
     ReceiptWordLabel,
 )
-from jobtable.systems.receipts.entities.records import key_of
+from jobtable.systems.receipts.entities.record_bases import key_of
 
 _LABELS_A_STEP = 50
 _LONGEST_CHAIN = 20

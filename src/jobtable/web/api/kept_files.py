@@ -14,7 +14,7 @@ from jobtable.jobs.report.checkpoints import SavedState
 from jobtable.jobs.report.recording import ReportRules, number, stored_number
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint
 from jobtable.jobs.stored.locations import checkpoint_key
-from jobtable.objects.store import Readable
+from jobtable.objects.object_store import Readable
 from jobtable.web.api.objects import chunks_of
 from jobtable.web.api.route_parts import api_router
 from jobtable.web.api.work import LeaseBody, held_lease

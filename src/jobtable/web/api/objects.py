@@ -11,7 +11,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from jobtable.objects import ListedObject, content_type, key_parts
-from jobtable.objects.store import CHUNK_SIZE, chunks
+from jobtable.objects.object_store import CHUNK_SIZE, chunks
 from jobtable.web.api.route_parts import api_router
 from jobtable.web.guard import READ, allow
 from jobtable.web.injection import TheObjects, path_id

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from jobtable.jobs.report.log_text import MOST_HEAD_BYTES, PART_BYTES
 from jobtable.jobs.stored.entities import Instance, Job, JobLogText
 from jobtable.jobs.stored.field_types import Health, InstanceStatus
-from jobtable.objects.store import Readable
+from jobtable.objects.object_store import Readable
 from jobtable.web.api.instances import InstanceId
 from jobtable.web.api.kept_files import UploadQuery
 from jobtable.web.api.route_parts import Body, Name, api_router

@@ -13,7 +13,7 @@ from pydantic import Field
 from starlette.background import BackgroundTask
 
 from jobtable.errors import NotFoundError
-from jobtable.objects.store import Readable, chunks
+from jobtable.objects.object_store import Readable, chunks
 from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.archives.restore import Existing, Imported
 from jobtable.systems.journeys.entities import JobReport, Journey, SecondBrainRule

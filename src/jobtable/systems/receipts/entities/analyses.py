@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity, Json, Key, Part, Timestamp
-from jobtable.systems.receipts.entities.records import BoundingBox, Number
+from jobtable.systems.receipts.entities.record_bases import BoundingBox, Number
 
 
 class ProcessingMetrics(Part):

@@ -8,7 +8,7 @@ from typing import Annotated
 from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Json, Key, Name, Part, Stored, Timestamp, default
-from jobtable.systems.receipts.entities.records import Confidence, Number
+from jobtable.systems.receipts.entities.record_bases import Confidence, Number
 
 
 class ValidationStatus(StrEnum):

@@ -6,7 +6,7 @@ from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Key, Stored, Timestamp, default
 from jobtable.systems.receipts.entities.labels import ReceiptRef
-from jobtable.systems.receipts.entities.records import Confidence, Number
+from jobtable.systems.receipts.entities.record_bases import Confidence, Number
 
 
 class BatchSummary(Entity, table=main, type="BATCH_SUMMARY"):

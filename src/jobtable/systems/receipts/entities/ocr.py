@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Attr, Entity, Key
-from jobtable.systems.receipts.entities.records import (
+from jobtable.systems.receipts.entities.record_bases import (
     ImageRecord,
     LetterRecord,
     LineRecord,

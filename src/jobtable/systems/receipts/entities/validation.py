@@ -8,7 +8,7 @@ from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Json, Key, Part, Timestamp, default
 from jobtable.systems.receipts.entities.analyses import ReceiptAnalysis
-from jobtable.systems.receipts.entities.records import Number
+from jobtable.systems.receipts.entities.record_bases import Number
 
 
 class ResultType(StrEnum):

@@ -20,7 +20,7 @@ from jobtable.jobs.stored.field_types import (
     QueueRecord,
 )
 from jobtable.model import Attr, Entity, Index, Key, Stored, Table, Timestamp, default
-from jobtable.systems.receipts.entities.records import (
+from jobtable.systems.receipts.entities.record_bases import (
     ImageRecord,
     LetterRecord,
     LineRecord,

@@ -15,7 +15,7 @@ from jobtable.errors import AlreadyExistsError, ItemShapeError, ValueRefusedErro
 from jobtable.jobs.stored.entities import Queue, QueueJob
 from jobtable.model import Attr, Entity, Json, Part, Table, Timestamp, default
 from jobtable.store import Item, Store
-from jobtable.systems.receipts.entities.records import key_of
+from jobtable.systems.receipts.entities.record_bases import key_of
 from jobtable.systems.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
 from jobtable.systems.receipts.legacy.queued import QueuedJobs
 from jobtable.systems.receipts.legacy.successors import WITHOUT_SUCCESSOR, kind_of, successor

@@ -9,7 +9,7 @@ from jobtable.clock import Clock
 from jobtable.model import Entity, unchanged
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
-from jobtable.systems.receipts.entities.records import key_of
+from jobtable.systems.receipts.entities.record_bases import key_of
 from jobtable.systems.receipts.legacy.entities import (
     GPTInitialTagging,
     GPTRecord,

@@ -18,7 +18,7 @@ from jobtable.systems.receipts.entities import (
     ReceiptValidationSummary,
     ValidationStatus,
 )
-from jobtable.systems.receipts.entities.records import ImagePoint, Picture
+from jobtable.systems.receipts.entities.record_bases import ImagePoint, Picture
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.injection import TheObjects, TheStore, path_id

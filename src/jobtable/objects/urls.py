@@ -11,7 +11,7 @@ from jobtable.errors import ConnectionUrlError, ValueRefusedError
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.objects.keys import key_parts
 from jobtable.objects.memory import MemoryObjectStore
-from jobtable.objects.store import ObjectStore
+from jobtable.objects.object_store import ObjectStore
 
 _FORMS = "memory:, file:PATH or s3://BUCKET/PREFIX?region=REGION&endpoint=URL"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")

@@ -236,7 +236,7 @@ def key_form(kind: wire.WireType, spec: str, owner: str) -> KeyForm:
         return KeyForm(date.isoformat, _strictly(date.fromisoformat, date.isoformat), DIGITS | {"-"}, 10)
     if isinstance(kind, wire.UuidText):
         return KeyForm(escape, str, _HEXADECIMAL | {"-"}, 36)
-    if isinstance(kind, wire.Choice):
+    if isinstance(kind, wire.EnumValue):
         return _choice_form(kind.enum)
     if isinstance(kind, wire.Text):
         return KeyForm(escape, unescape, None, None)

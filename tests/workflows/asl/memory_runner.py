@@ -281,8 +281,11 @@ class MemoryRunner:
         return items
 
     def _write_results(self, writer: Any, results: list[Any]) -> Any:
+        bucket = writer["Parameters"].get("Bucket")
+        if not bucket:
+            raise StateFault("States.ResultWriterFailed", "The field 'Bucket' is required but was missing")
         self.world.written.append((writer, results))
-        return {"Bucket": writer["Parameters"].get("Bucket"), "Key": "results/manifest.json"}
+        return {"Bucket": bucket, "Key": "results/manifest.json"}
 
     def _push(self, seconds: float, kind: str, thing: Any) -> None:
         if kind == "signal":

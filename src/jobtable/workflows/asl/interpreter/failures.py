@@ -61,10 +61,14 @@ def failure_of(strand: Strand, fault: StateFault) -> Failure:
 
 def fail(strand: Strand, failure: Failure) -> None:
     """Retry the state, leave it by a catcher, or fail what is around it."""
+    _record_evaluation(strand, failure)
+    _handle(strand, failure)
+
+
+def _handle(strand: Strand, failure: Failure) -> None:
     if failure.error == RUNTIME:
         fail_run(strand, failure.error, failure.cause)
         return
-    _record_evaluation(strand, failure)
     if _retry(strand, failure):
         return
     mark = strand.memory["last"]
@@ -97,7 +101,8 @@ def give_up(strand: Strand, failure: Failure) -> None:
         failure = Failure(exceeded.error, exceeded.cause)
     halt(strand)
     cut_children(above, strand)
-    fail(above, failure)
+    # Only the state whose expression failed has an event about it.
+    _handle(above, failure)
 
 
 def _record_evaluation(strand: Strand, failure: Failure) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
     from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
     from jobtable.workflows.asl.verbs import ExecutionVerbs
+    from jobtable.workflows.durable.lambda_api import LambdaApi
     from jobtable.workflows.durable.verbs import DurableVerbs
 
 T = TypeVar("T")
@@ -134,6 +135,16 @@ class Services:
         from jobtable.workflows.asl.definition import diagnose
 
         return StepFunctionsApi(self.store, self.objects, self.machines, self.executions, diagnose)
+
+    @cached_property
+    def lambda_functions(self) -> LambdaApi:
+        """The operations of Lambda on functions and durable executions, by name and in wire form."""
+        from jobtable.workflows.durable.function_tasks import service_of
+        from jobtable.workflows.durable.lambda_api import LambdaApi
+        from jobtable.workflows.tables import workflows
+
+        self._prepare(workflows)
+        return LambdaApi(service_of(self.engine))
 
     def get(self, kind: type[T]) -> T:
         """Return the service of this class, or raise DefinitionError if no system declares it."""

@@ -241,10 +241,17 @@ class OperationRefused(JobtableError):
     """Step Functions' or Lambda's answer to an operation that is refused: its code, its message and further members."""
 
     def __init__(
-        self, message: str = "", *, code: str = "ValidationException", details: Mapping[str, Any] | None = None
+        self,
+        message: str = "",
+        *,
+        code: str = "ValidationException",
+        details: Mapping[str, Any] | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
+        self.status = status
+        """Of the HTTP response, if the service has a table of them; None where the protocol knows it by the code."""
         self.details: Mapping[str, Any] = details or {}
 
     @property

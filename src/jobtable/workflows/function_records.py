@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
 from typing import TypeVar
 
 from jobtable.errors import DefinitionError, kind_and_text
-from jobtable.model import Attr, Entity, Key
+from jobtable.model import Attr, Entity, Json, Key, Timestamp, default
 from jobtable.store import Store
-from jobtable.workflows.functions import Function, find_function, functions
+from jobtable.store.queries import Query
+from jobtable.workflows.functions import DurableConfig, Function, find_function, functions
 from jobtable.workflows.tables import workflows
 
 T = TypeVar("T")
 
 
 class FunctionRecord(Entity, table=workflows, type="FUNCTION"):
-    """The module that registers a function."""
+    """The module that registers a function, and its settings."""
 
     key = Key("FUNCTION", "FUNCTION#{name}")
 
     name: str
     path: Attr[str]
+    timeout_seconds: Attr[float] = default(900.0)
+    memory_mb: Attr[int] = default(128)
+    durable: Attr[Json] = default(None)
+    """`{execution_timeout_seconds, retention_days}` of a durable function."""
+    published_at: Attr[Timestamp | None] = default(None)
+    """When what is recorded was recorded."""
 
 
 class FunctionRecords:
@@ -32,14 +40,25 @@ class FunctionRecords:
 
     def publish(self) -> list[Function]:
         """Record all functions that this process has registered, and return them."""
-        known = {record.name: record.path for record in self._store.query(FunctionRecord.key())}
-        changed = [each for each in functions() if known.get(each.name) != each.path]
-        self._store.batch_put(FunctionRecord(name=each.name, path=each.path) for each in changed)
+        known = {record.name: record for record in self.query()}
+        changed = [each for each in map(_record_of, functions()) if not _is_same(each, known.get(each.name))]
+        now = self._store.clock.now()
+        self._store.batch_put(each.model_copy(update={"published_at": now}) for each in changed)
         return functions()
+
+    def query(self) -> Query[FunctionRecord]:
+        """The records of all functions, by name."""
+        return self._store.query(FunctionRecord.key())
+
+    def find_record(self, name: str) -> FunctionRecord | None:
+        """Return the record of a function, or None; one of this process is published first."""
+        if find_function(name) is not None:
+            self.publish()
+        return self._store.find(FunctionRecord.key(name=name))
 
     def list_names(self) -> list[str]:
         """Return the names of all recorded functions."""
-        return [record.name for record in self._store.query(FunctionRecord.key())]
+        return [record.name for record in self.query()]
 
     def find(self, name: str) -> Function | None:
         """Return a function, importing the module that registers it; None if nobody has registered it."""
@@ -49,6 +68,21 @@ class FunctionRecords:
         if record is None:
             return None
         return import_registered("function", name, record.path, find_function)
+
+
+def _record_of(function: Function) -> FunctionRecord:
+    config = function.durable or DurableConfig()
+    return FunctionRecord(
+        name=function.name,
+        path=function.path,
+        timeout_seconds=function.timeout_seconds,
+        memory_mb=function.memory_mb,
+        durable=asdict(config) if function.is_durable else None,
+    )
+
+
+def _is_same(record: FunctionRecord, known: FunctionRecord | None) -> bool:
+    return known is not None and record == known.model_copy(update={"published_at": record.published_at})
 
 
 def import_registered(kind: str, name: str, path: str, find: Callable[[str], T | None]) -> T:

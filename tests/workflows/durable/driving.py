@@ -82,7 +82,7 @@ class Driver:
     def run_to_end(self, handler: str, name: str = "run") -> DurableExecution:
         """Run what there is until an execution has ended."""
         while (execution := self.service.get(handler, name)).status is DurableStatus.RUNNING:
-            assert self.work_once() or self._answer(handler) or self._jump(), f"{handler} hangs"
+            assert self.work_once() or self._answer(handler) or self.jump(), f"{handler} hangs"
         while self.work_once():
             pass
         return execution
@@ -115,7 +115,7 @@ class Driver:
             return True
         return False
 
-    def _jump(self) -> bool:
+    def jump(self) -> bool:
         """Move on to what is due next, unless that is far."""
         entry = self.jobs.store.query(QueueJob.delayed(queue_name=QUEUE), limit=1).first()
         if entry is None or entry.not_before is None or entry.not_before > self.clock.now() + _FAR:

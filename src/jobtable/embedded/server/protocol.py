@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from jobtable.embedded.server.aws_protocol import plain_response
 from jobtable.embedded.server.http1 import HttpError, HttpRequest, HttpResponse
 from jobtable.embedded.server.json_protocol import (
     COMMON_STATUSES,
     CORAL_NAMESPACES,
     JsonProtocol,
     json_response,
-    plain_response,
     unknown_operation,
 )
 from jobtable.embedded.server.sigv4 import SignatureCheck

@@ -142,7 +142,8 @@ def _canonical_request(
 ) -> bytes:
     path, _, query = target.partition("?")
     pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parse_qsl(query, True))
-    lines = [method, quote(path, safe="/-_.~%"), "&".join(f"{name}={value}" for name, value in pairs)]
+    # The path is encoded once more than it was sent, as all services but S3 want it.
+    lines = [method, quote(path, safe="/-_.~"), "&".join(f"{name}={value}" for name, value in pairs)]
     for name in signed_headers:
         value = " ".join(headers.get(name.lower(), "").split())
         lines.append(f"{name.lower()}:{value}")

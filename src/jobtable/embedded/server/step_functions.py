@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from pydantic_core import to_json
 
+from jobtable.embedded.server.aws_protocol import region_of
 from jobtable.embedded.server.http1 import HttpRequest, HttpResponse
 from jobtable.embedded.server.json_protocol import (
     COMMON_STATUSES,
@@ -23,11 +23,10 @@ _PREFIX = "AWSStepFunctions."
 _NAMESPACE = "com.amazonaws.swf.service.v2.model#"
 _STATUSES = COMMON_STATUSES | {"ConflictException": 409, "ServiceQuotaExceededException": 402}
 _TRACED = frozenset({"StartExecution", "StartSyncExecution"})
-_CREDENTIAL_REGION = re.compile(r"Credential=[^/\s]*/\d{8}/([a-z0-9-]{1,32})/")
 
 
 class Operations(Protocol):
-    """Executes the operations of Step Functions."""
+    """Executes the operations of one service of AWS."""
 
     def execute(self, operation: str, request: Request, *, region: str | None = None) -> Mapping[str, Any]:
         """Run one operation, or raise OperationRefused. New ARNs name the region."""
@@ -53,8 +52,7 @@ class StepFunctionsProtocol(JsonProtocol):
         trace = request.headers.get("x-amzn-trace-id")
         if trace is not None and operation in _TRACED:
             body = {**body, "traceHeader": trace}  # AWS prefers the header to the member
-        region = _CREDENTIAL_REGION.search(request.headers.get("authorization", ""))
-        return to_json(self._operations.execute(operation, body, region=region and region[1]))
+        return to_json(self._operations.execute(operation, body, region=region_of(request)))
 
     def envelope(self, status: int | None, code: str, message: str, details: Mapping[str, Any]) -> HttpResponse:
         kind = CORAL_NAMESPACES.get(code, _NAMESPACE) + code

@@ -129,11 +129,28 @@ class DurableService(DurableVerbs):
     ) -> Invoked:
         found = self.core.get_function(function)
         wait_seconds = LONGEST_INVOKE_SECONDS if wait_seconds is None else wait_seconds
-        if found.is_durable:
-            started = self.starts.start(found, payload, name)
-            return self._await(lambda: self._ended(started), wait_seconds, f"{function}/{started.name}")
-        job_id = self.call_later(found, payload, max_attempts=1)
-        return self._await(lambda: self._called(job_id), wait_seconds, f"job {job_id}")
+        invoked = self.try_invoke(found, payload, name=name, wait_seconds=wait_seconds)
+        if invoked.is_late:
+            what = f"job {invoked.job_id}" if invoked.execution is None else f"{function}/{invoked.execution.name}"
+            raise ConflictError(f"{what} has not ended after {wait_seconds:g} s", hint="look at it later")
+        return invoked
+
+    def try_invoke(
+        self,
+        function: Function,
+        payload: str,
+        *,
+        name: str | None = None,
+        wait_seconds: float,
+        region: str | None = None,
+    ) -> Invoked:
+        """Run a function and return its answer, or Lambda's error for one that took too long and goes on."""
+        if function.is_durable:
+            started = self.starts.start(function, payload, name, region=region)
+            found = self._await(lambda: self._ended(started), wait_seconds)
+            return found or _late(wait_seconds, started.execution_id, started)
+        job_id = self.call_later(function, payload, max_attempts=1)
+        return self._await(lambda: self._called(job_id), wait_seconds) or _late(wait_seconds, job_id)
 
     def call_later(self, function: Function, payload: str, *, max_attempts: int = 3) -> str:
         """Run a function that is not durable as a job, as an asynchronous call does; return the job's id."""
@@ -156,8 +173,9 @@ class DurableService(DurableVerbs):
         if execution.status is DurableStatus.RUNNING:
             return None
         if execution.status is DurableStatus.SUCCEEDED:
-            return Invoked(self.output_of(execution), execution=execution)
-        return Invoked(json.dumps(error_of_invocation(execution.error)), is_error=True, execution=execution)
+            return Invoked(self.output_of(execution), execution.execution_id, execution=execution)
+        error = json.dumps(error_of_invocation(execution.error))
+        return Invoked(error, execution.execution_id, is_error=True, execution=execution)
 
     def _called(self, job_id: str) -> Invoked | None:
         job = self.core.jobs.queries.get_job(job_id)
@@ -165,17 +183,23 @@ class DurableService(DurableVerbs):
             return None
         result = job.result if isinstance(job.result, Mapping) else {}
         if "payload" in result:
-            return Invoked(self.core.payloads.read(result["payload"]))
-        return Invoked(json.dumps(error_of_invocation(result.get("error") or error_of_crash(job.message))), True)
+            return Invoked(self.core.payloads.read(result["payload"]), job_id)
+        error = error_of_invocation(result.get("error") or error_of_crash(job.message))
+        return Invoked(json.dumps(error), job_id, is_error=True)
 
-    def _await(self, look: Callable[[], T | None], seconds: float, what: str) -> T:
+    def _await(self, look: Callable[[], T | None], seconds: float) -> T | None:
         until, pause = self.core.clock.monotonic() + seconds, _FIRST_LOOK_SECONDS
         while (found := look()) is None:
             if self.core.clock.monotonic() >= until:
-                raise ConflictError(f"{what} has not ended after {seconds:g} s", hint="look at it later")
+                return None
             self.core.clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_LOOK_SECONDS)
         return found
+
+
+def _late(seconds: float, job_id: str, execution: DurableExecution | None = None) -> Invoked:
+    error = {"errorType": "Sandbox.Timedout", "errorMessage": f"Task timed out after {seconds:.2f} seconds"}
+    return Invoked(json.dumps(error), job_id, is_error=True, is_late=True, execution=execution)
 
 
 def error_of_invocation(error: Any) -> dict[str, Any]:

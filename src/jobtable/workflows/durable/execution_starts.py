@@ -49,7 +49,13 @@ class ExecutionStarts:
         self._core = core
 
     def start(
-        self, function: Function, payload: str, name: str | None = None, *, parent: Mapping[str, Any] | None = None
+        self,
+        function: Function,
+        payload: str,
+        name: str | None = None,
+        *,
+        parent: Mapping[str, Any] | None = None,
+        region: str | None = None,
     ) -> DurableExecution:
         """Start an execution, or return the one that was started with this name and payload."""
         check_function_name(function.name)
@@ -59,7 +65,7 @@ class ExecutionStarts:
         digest = digest_of(payload)
         existing = self._find(function.name, name)
         if existing is None:
-            execution = self._new(function, payload, digest, name, parent)
+            execution = self._new(function, payload, digest, name, parent, region)
             try:
                 self._submit(function, execution)
             except ConflictError:
@@ -128,7 +134,13 @@ class ExecutionStarts:
         return found
 
     def _new(
-        self, function: Function, payload: str, digest: str, name: str, parent: Mapping[str, Any] | None
+        self,
+        function: Function,
+        payload: str,
+        digest: str,
+        name: str,
+        parent: Mapping[str, Any] | None,
+        region: str | None,
     ) -> DurableExecution:
         config = function.durable or DurableConfig()
         execution_id = str(uuid.uuid4()) if parent is None else child_id(parent)
@@ -136,7 +148,7 @@ class ExecutionStarts:
             function=function.name,
             name=name,
             execution_id=execution_id,
-            region=self._core.arns.region,
+            region=region or self._core.arns.region,
             account=self._core.arns.account,
             input=self._core.payloads.store(payload, function.name, execution_id),
             input_sha256=digest,

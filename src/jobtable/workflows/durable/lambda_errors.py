@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jobtable.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -16,16 +14,14 @@ from jobtable.errors import (
 )
 
 _STATUSES = {
-    "InvalidParameterValueException": 400,
-    "InvalidRequestContentException": 400,
-    "RequestTooLargeException": 413,
     "ResourceNotFoundException": 404,
-    "DurableExecutionAlreadyStartedException": 409,
-    "CallbackTimeoutException": 400,
-    "TooManyRequestsException": 429,
     "UnknownOperationException": 404,
+    "DurableExecutionAlreadyStartedException": 409,
+    "RequestTooLargeException": 413,
+    "TooManyRequestsException": 429,
     "ServiceException": 500,
 }
+"""Of the errors whose status is not 400."""
 _CODES: tuple[tuple[type[JobtableError], str], ...] = (
     (TokenRefusedError, "InvalidParameterValueException"),
     (ValueRefusedError, "InvalidParameterValueException"),
@@ -36,18 +32,14 @@ _CODES: tuple[tuple[type[JobtableError], str], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class LambdaRefusal:
-    """An error as Lambda sends it."""
-
-    code: str
-    message: str
-    status: int
+def lambda_error(code: str, message: str) -> OperationRefused:
+    """Return an error with one of Lambda's codes."""
+    return OperationRefused(message, code=code, status=_STATUSES.get(code, 400))
 
 
-def refusal_of(error: JobtableError) -> LambdaRefusal:
-    """Return what Lambda sends for an error."""
+def refusal_of(error: JobtableError) -> OperationRefused:
+    """Return what Lambda answers for an error of this package."""
     if isinstance(error, OperationRefused):
-        return LambdaRefusal(error.code, error.message, _STATUSES.get(error.code, 400))
+        return error if error.status is not None else lambda_error(error.code, error.message)
     code = next((code for kind, code in _CODES if isinstance(error, kind)), "ServiceException")
-    return LambdaRefusal(code, str(error), _STATUSES[code])
+    return lambda_error(code, str(error))

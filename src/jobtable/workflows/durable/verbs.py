@@ -15,7 +15,10 @@ class Invoked:
     """What a function answered: JSON as text, or Lambda's JSON about its error."""
 
     payload: str | None
+    job_id: str
     is_error: bool = False
+    is_late: bool = False
+    """Whether it had not answered in time, and goes on."""
     execution: DurableExecution | None = None
     """None for a function that is not durable."""
 

@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import botocore.session
 import pytest
-from botocore.model import ListShape, Shape, StructureShape
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.workflows.service_rules import differences
 
 from jobtable.errors import OperationRefused
-from jobtable.workflows.asl.api.member_rules import Flag, Many, Members, Number, Rule, Text, check
+from jobtable.workflows.asl.api.member_rules import check
 from jobtable.workflows.asl.api.request_rules import REQUESTS
 
 SERVICE = botocore.session.get_session().get_service_model("stepfunctions")
 ROUTE = "RoutingConfigurationListItem(stateMachineVersionArn=b, weight=1)"
-
-
-def differences(rule: Rule, shape: Shape | None, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """What a rule says and the description says otherwise."""
-    assert shape is not None
-    if isinstance(rule, Members):
-        assert isinstance(shape, StructureShape)
-        yield path, set(rule.required), set(shape.required_members)
-        members = {**rule.required, **rule.optional}
-        yield path, set(members), set(shape.members)
-        for name, member in members.items():
-            yield from differences(member, shape.members[name], f"{path}.{name}")
-    elif isinstance(rule, Many):
-        assert isinstance(shape, ListShape)
-        yield path, (rule.shortest, rule.longest), (shape.metadata.get("min", 0), shape.metadata.get("max"))
-        yield from differences(rule.content, shape.member, f"{path}[]")
-    elif isinstance(rule, Text):
-        limits = shape.metadata
-        yield path, shape.type_name, "string"
-        yield path, (rule.shortest, rule.longest), (limits.get("min", 0), limits.get("max"))
-        yield path, (rule.pattern, set(rule.choices)), (limits.get("pattern"), set(limits.get("enum", ())))
-        yield path, rule.is_sensitive, limits.get("sensitive", False)
-    elif isinstance(rule, Number):
-        yield path, rule.is_fraction, shape.type_name == "float"
-        yield path, (rule.least, rule.most), (shape.metadata.get("min"), shape.metadata.get("max"))
-    else:
-        assert isinstance(rule, Flag)
-        yield path, shape.type_name, "boolean"
 
 
 def test_every_operation_has_its_members() -> None:

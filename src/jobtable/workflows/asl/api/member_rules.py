@@ -137,10 +137,10 @@ class Members(Rule):
         prefix = f"{path}." if path else ""
         for name in self.required:
             if value.get(name) is None:
-                yield _missing(prefix + name)
+                yield _missing(prefix + _shown(name))
         for name, rule in (*self.required.items(), *self.optional.items()):
             if value.get(name) is not None:
-                yield from rule.faults(value[name], prefix + name)
+                yield from rule.faults(value[name], prefix + _shown(name))
 
     def word(self, value: Any) -> str:
         if value is None:
@@ -156,6 +156,11 @@ def check(rule: Members, request: Mapping[str, Any]) -> None:
     if faults:
         plural = "" if len(faults) == 1 else "s"
         raise OperationRefused(f"{len(faults)} validation error{plural} detected: {'; '.join(faults)}")
+
+
+def _shown(name: str) -> str:
+    """Return the name of a member as errors have it: its first letter is a small one in every service."""
+    return name[:1].lower() + name[1:]
 
 
 def _missing(path: str) -> str:

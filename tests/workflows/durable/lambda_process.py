@@ -9,7 +9,7 @@ import json
 import logging
 import sys
 
-from tests.workflows.durable.handlers import HANDLERS
+from tests.workflows.durable.handlers import HANDLERS, TARGETS
 
 from jobtable.workflows.function_calls import FunctionContext
 
@@ -17,4 +17,4 @@ if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
     name = sys.argv[1]
     context = FunctionContext(name, "128", f"arn:aws:lambda:us-east-1:000000000000:function:{name}", lambda: 900_000)
-    print(json.dumps(HANDLERS[name](json.load(sys.stdin), context)))
+    print(json.dumps({**HANDLERS, **TARGETS}[name](json.load(sys.stdin), context)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ from tests.workflows.durable.lambda_serving import (
 
 from jobtable.app import Services
 from jobtable.embedded.server import SignatureCheck
+from jobtable.workflows.durable.durable_core import QUEUE
 from jobtable.workflows.durable.entities import DurableStatus
+from jobtable.workflows.durable.handler_calls import Call
 from jobtable.workflows.functions import DurableConfig, function
 
 
@@ -42,8 +45,8 @@ def talkative(event: Any, context: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def client(services: Services) -> Iterator[LambdaClient]:
-    with lambda_served(services) as url:
-        yield lambda_client(url)
+    with lambda_served(services) as url, closing(lambda_client(url)) as client:
+        yield client
 
 
 @pytest.fixture
@@ -66,8 +69,7 @@ def test_a_function_answers(client: LambdaClient, worker: Driver) -> None:
     answer = client.invoke(FunctionName="double", Payload=b'{"n": 21}')
     assert (answer["StatusCode"], answer["ExecutedVersion"]) == (200, "$LATEST")
     assert json.loads(answer["Payload"].read()) == 42
-    assert "FunctionError" not in answer
-    assert "DurableExecutionArn" not in answer
+    assert not {"FunctionError", "DurableExecutionArn"} & set(answer)
 
 
 def test_a_function_that_raises_answers_with_its_error(client: LambdaClient, worker: Driver) -> None:
@@ -176,7 +178,7 @@ def test_functions_are_described(client: LambdaClient) -> None:
     assert (found["Timeout"], found["MemorySize"]) == (30, 256)
     assert found["Handler"] == f"{__name__}.talkative"
     assert found["FunctionArn"] == f"arn:aws:lambda:{REGION}:000000000000:function:talkative"
-    assert "DurableConfig" not in found
+    assert "DurableConfig" not in set(found)
     durable = client.get_function(FunctionName="slow_durable", Qualifier="$LATEST")["Configuration"]
     assert durable["DurableConfig"] == {"ExecutionTimeout": 901, "RetentionPeriodInDays": 3}
     assert refused(client.get_function, FunctionName="nobody")[:2] == ("ResourceNotFoundException", 404)
@@ -286,6 +288,81 @@ def test_an_execution_is_stopped(client: LambdaClient, driver: Driver, tmp_path:
     assert again["StopTimestamp"] == stopped["StopTimestamp"]
 
 
+# --- checkpoints ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def called(client: LambdaClient, driver: Driver, tmp_path: Path) -> Call:
+    """A call of a handler, which has made no checkpoint yet."""
+    start(client, "steps_in_order", tmp_path / "effects", "run")
+    (lease,) = driver.jobs.claim(QUEUE, limit=1, instance_id="worker", lease_seconds=30)
+    begun = driver.service.calls.begin(lease, "steps_in_order", "run")
+    assert isinstance(begun, Call)
+    return begun
+
+
+def step(action: Any, number: int = 1, **members: Any) -> Any:
+    return {"Id": f"step-{number}", "Type": "STEP", "SubType": "Step", "Action": action, **members}
+
+
+def test_a_checkpoint_is_made_with_each_token_once(client: LambdaClient, called: Call) -> None:
+    arn = str(called.arn)
+    first = client.checkpoint_durable_execution(
+        DurableExecutionArn=arn, CheckpointToken=called.token, Updates=[step("START", Name="one")], ClientToken="c1"
+    )
+    (operation,) = first["NewExecutionState"]["Operations"]
+    assert (operation["Id"], operation["Status"], operation["Name"]) == ("step-1", "STARTED", "one")
+    again = client.checkpoint_durable_execution(
+        DurableExecutionArn=arn, CheckpointToken=called.token, Updates=[step("START", Name="one")], ClientToken="c1"
+    )
+    assert again["CheckpointToken"] == first["CheckpointToken"]
+    assert again["NewExecutionState"] == first["NewExecutionState"]
+    for token in (called.token, "A" * len(called.token)):
+        error = refused(
+            client.checkpoint_durable_execution,
+            DurableExecutionArn=arn,
+            CheckpointToken=token,
+            Updates=[step("SUCCEED", Payload="1")],
+        )
+        assert error == ("InvalidParameterValueException", 400, "Invalid checkpoint token")
+
+
+def test_a_state_is_read_in_pages_by_its_handler_alone(client: LambdaClient, called: Call) -> None:
+    arn = str(called.arn)
+    updates = [step("SUCCEED", number, Payload=str(number)) for number in range(1, 6)]
+    made = client.checkpoint_durable_execution(DurableExecutionArn=arn, CheckpointToken=called.token, Updates=updates)
+    pages = client.get_paginator("get_durable_execution_state").paginate(
+        DurableExecutionArn=arn, CheckpointToken=made["CheckpointToken"], PaginationConfig={"PageSize": 2}
+    )
+    found = [[each["Id"] for each in page["Operations"]] for page in pages]
+    assert found == [[called.execution.execution_id, "step-1", "step-2"], ["step-3", "step-4"], ["step-5"]]
+    error = refused(client.get_durable_execution_state, DurableExecutionArn=arn, CheckpointToken=called.token)
+    assert error == ("InvalidParameterValueException", 400, "Invalid checkpoint token")
+
+
+def test_a_handler_that_took_another_path_is_refused_by_name(client: LambdaClient, called: Call) -> None:
+    arn = str(called.arn)
+    made = client.checkpoint_durable_execution(
+        DurableExecutionArn=arn, CheckpointToken=called.token, Updates=[step("START", Name="reserve")]
+    )
+    code, status, message = refused(
+        client.checkpoint_durable_execution,
+        DurableExecutionArn=arn,
+        CheckpointToken=made["CheckpointToken"],
+        Updates=[step("SUCCEED", Name="charge", Payload="1")],
+    )
+    assert (code, status) == ("InvalidParameterValueException", 400)
+    assert "step-1 was reserve and is now charge: the handler is not deterministic" in message
+
+
+def test_a_last_checkpoint_has_no_next_token(client: LambdaClient, called: Call) -> None:
+    end: Any = {"Id": called.execution.execution_id, "Type": "EXECUTION", "Action": "SUCCEED", "Payload": '"done"'}
+    arn = str(called.arn)
+    made = client.checkpoint_durable_execution(DurableExecutionArn=arn, CheckpointToken=called.token, Updates=[end])
+    assert "CheckpointToken" not in set(made)
+    assert client.get_durable_execution(DurableExecutionArn=arn)["Result"] == '"done"'
+
+
 # --- callbacks ------------------------------------------------------------------------------------------------------
 
 
@@ -333,15 +410,16 @@ def test_a_forged_callback_id_is_refused(client: LambdaClient, driver: Driver, t
 
 
 def test_requests_must_be_signed_for_lambda_if_there_is_a_key(services: Services) -> None:
-    with lambda_served(services, SignatureCheck(ACCESS_KEY, SECRET_KEY, service="lambda")) as url:
-        found = lambda_client(url).get_function(FunctionName=f"arn:aws:lambda:{REGION}:000000000000:function:double")
-        assert found["Configuration"]["FunctionName"] == "double"
-        arn = f"arn:aws:lambda:{REGION}:000000000000:function:double:$LATEST/durable-execution/a/b"
-        missing = refused(lambda_client(url).get_durable_execution, DurableExecutionArn=arn)
-        assert missing[0] == "ResourceNotFoundException"
-        stranger = lambda_client(url, secret_key="other")
-        code, status, _ = refused(stranger.get_function, FunctionName="double")
-        assert (code, status) == ("InvalidSignatureException", 403)
+    arn = f"arn:aws:lambda:{REGION}:000000000000:function:double"
+    with (
+        lambda_served(services, SignatureCheck(ACCESS_KEY, SECRET_KEY, service="lambda")) as url,
+        closing(lambda_client(url)) as client,
+        closing(lambda_client(url, secret_key="other")) as stranger,
+    ):
+        assert client.get_function(FunctionName=arn)["Configuration"]["FunctionName"] == "double"
+        missing = f"{arn}:$LATEST/durable-execution/a/b"
+        assert refused(client.get_durable_execution, DurableExecutionArn=missing)[0] == "ResourceNotFoundException"
+        assert refused(stranger.get_function, FunctionName="double")[:2] == ("InvalidSignatureException", 403)
 
 
 def test_other_operations_of_lambda_say_that_they_are_not_there(client: LambdaClient) -> None:

@@ -54,7 +54,8 @@ def shown(route: Route) -> dict[str, Any]:
 
 
 def described(operation: OperationModel) -> dict[str, Any]:
-    sent, answered = operation.input_shape, operation.output_shape
+    sent: Any = operation.input_shape
+    answered: Any = operation.output_shape
     payload = sent.serialization.get("payload")
     return {
         "method": operation.http["method"],

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "jobs",
     "metrics",
     "steps",
+    "durable",
     "journey_units",
     "sweeps",
 )

@@ -1,23 +1,15 @@
-"""Durable steps against DBOS on SQLite: one after the other, and sixteen workflows at once, on the same disk.
+"""The steps of a journey's stage against DBOS on SQLite, on the same disk."""
 
-A step does nothing but note the time, so what is measured is what makes it durable: the time from the first step to
-the last, without the beginning and the end of the workflow, which differ in what they do.
-"""
-
-# The peer is installed for the benchmarks only, and has no types where it is not.
-# mypy: disable-error-code="import-not-found, untyped-decorator, misc, no-untyped-call, unused-ignore"
-# pyright: reportMissingImports=false
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.measure import not_measured, report
+from bench.measure import not_measured
+from bench.step_rates import STEPS, Workflow, compare_steps, dbos_steps
 from jobtable.app import Services
 from jobtable.jobs.report.context import JobContext
 from jobtable.systems.journeys.entities import Journey, StageDefinition
@@ -28,10 +20,7 @@ from jobtable.systems.journeys.service import Journeys
 from jobtable.systems.journeys.stage import Stage
 from jobtable.testing.servers import cache_folder
 
-STEPS, AT_ONCE, ROUNDS, TARGET = 25, 16, 5, 8
-Workflow = Callable[[list[float]], None]
-"""Runs a workflow whose steps note their times."""
-
+TARGET = 8
 _noted: dict[str, list[float]] = {}
 
 
@@ -39,27 +28,10 @@ def run() -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=cache_folder()) as folder:
         try:
-            with _dbos(Path(folder)) as peer, _jobtable(Path(folder)) as ours:
-                _compare("durable steps, one after the other", ours, peer, workflows=1)
-                _compare(f"durable steps, {AT_ONCE} workflows at once", ours, peer, workflows=AT_ONCE)
+            with dbos_steps(Path(folder)) as peer, _jobtable(Path(folder)) as ours:
+                compare_steps("durable steps", ours, "DBOS on SQLite", peer, target=TARGET)
         except ImportError as error:
             not_measured("durable steps against DBOS", error)
-
-
-def _compare(bench: str, ours: Workflow, peer: Workflow, *, workflows: int) -> None:
-    rates: list[tuple[float, float]] = []
-    for _ in range(ROUNDS):
-        rates.append((_rate(ours, workflows), _rate(peer, workflows)))
-    our_rate, peer_rate = (statistics.median(column) for column in zip(*rates, strict=True))
-    report(bench, our_rate, "DBOS on SQLite", peer_rate, target=TARGET)
-
-
-def _rate(workflow: Workflow, workflows: int) -> float:
-    times: list[list[float]] = [[] for _ in range(workflows)]
-    with ThreadPoolExecutor(workflows) as threads:
-        list(threads.map(workflow, times))
-    every = [moment for noted in times for moment in noted]
-    return (len(every) - workflows) / (max(every) - min(every))
 
 
 class _Noting(Stage):
@@ -115,43 +87,3 @@ def _journey(journey_id: str, services: Services) -> tuple[Journey, list[StageDe
         updated_at=now,
     )
     return journey, [stage]
-
-
-@contextmanager
-def _dbos(folder: Path) -> Iterator[Workflow]:
-    """A workflow of DBOS with its system database in a SQLite file."""
-    from dbos import DBOS  # noqa: PLC0415 - one of the peers, which not everyone has installed
-
-    DBOS(
-        config={
-            "name": "bench",
-            "system_database_url": f"sqlite:///{folder / 'dbos.sqlite'}",
-            "log_level": "ERROR",
-            "run_admin_server": False,
-        }
-    )
-    noted: dict[str, list[float]] = {}
-
-    @DBOS.step()
-    def step(name: str, number: int) -> int:
-        noted[name].append(time.perf_counter())
-        return number + 1
-
-    @DBOS.workflow()
-    def flow(name: str) -> int:
-        number = 0
-        for _ in range(STEPS):
-            number = step(name, number)
-        return number
-
-    DBOS.launch()
-
-    def workflow(times: list[float]) -> None:
-        name = str(time.perf_counter_ns())
-        noted[name] = times
-        flow(name)
-
-    try:
-        yield workflow
-    finally:
-        DBOS.destroy()

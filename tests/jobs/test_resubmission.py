@@ -27,6 +27,7 @@ NOT_COPIED = {
     "owner",
     "roll_up",
     "not_before",
+    "on_end",
 }
 
 

@@ -44,6 +44,7 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.StorageError: 503,
     errors.StorageLocked: 503,
     errors.RequestError: 502,
+    errors.OperationRefused: 400,
     errors.ConditionalCheckFailed: 409,
     errors.DuplicateItem: 409,
     errors.TransactionCanceled: 409,

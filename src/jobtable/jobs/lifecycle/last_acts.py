@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from jobtable.clock import Clock
 from jobtable.jobs.lifecycle.waking import add_wake
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
-from jobtable.jobs.submit.definition import is_on_end
 from jobtable.model import Json
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
@@ -38,13 +36,7 @@ class JobEnd:
         add_wake(self.store, self.tx, self.store.find(Job.key(job_id=job_id)))
 
 
-def has_last_act(job: Job) -> bool:
-    """Return whether something happens with the end of a job."""
-    return isinstance(job.job_config, Mapping) and is_on_end(job.job_config.get("on_end"))
-
-
-def add_last_act(end: JobEnd) -> None:
-    """Add to the transaction what happens with the end of the job."""
-    if has_last_act(end.job):
-        act = pkgutil.resolve_name(cast("Mapping[str, str]", end.job.job_config)["on_end"])
-        cast("Callable[[JobEnd], None]", act)(end)
+def add_last_act(end: JobEnd, path: str) -> None:
+    """Add to the transaction what the function at a path makes of the end of the job."""
+    act: Callable[[JobEnd], None] = pkgutil.resolve_name(path)
+    act(end)

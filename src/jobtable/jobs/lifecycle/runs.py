@@ -18,7 +18,6 @@ from jobtable.errors import (
 from jobtable.jobs.core import EngineCore
 from jobtable.jobs.dependencies.edges import same_gates
 from jobtable.jobs.lifecycle.endings import Parents, add_ending
-from jobtable.jobs.lifecycle.last_acts import has_last_act
 from jobtable.jobs.lifecycle.leases import Lease, Outcome, has_lease, holds
 from jobtable.jobs.lifecycle.recovery import LeaseObserver
 from jobtable.jobs.lifecycle.transitions import Refused, Transition, later, length_of
@@ -121,10 +120,8 @@ class Runs(EngineCore):
             job = pair[0].job
             # Of two leases on one job, one is lost and must not fail the transaction of the others. The gates of a
             # parent change when its child ends, and a transaction changes an item once.
-            is_tied = (
-                job.job_id in parents.ids or (job.dependents and parents.edge_to(job) is None) or has_last_act(job)
-            )
-            if job.job_id in together or is_tied:
+            is_tied = job.job_id in parents.ids or (job.dependents and parents.edge_to(job) is None)
+            if job.job_id in together or is_tied or job.on_end is not None:
                 alone.append(pair)
             else:
                 together[job.job_id] = pair

@@ -110,7 +110,8 @@ class Transition:
 
     def add_last_act(self, job: Job, status: Status, message: str | None, result: Json) -> None:
         """Let happen with the end of a job what its definition says."""
-        add_last_act(JobEnd(self._store, self._clock, self.tx, job, status, message, result))
+        if job.on_end is not None:
+            add_last_act(JobEnd(self._store, self._clock, self.tx, job, status, message, result), job.on_end)
 
     def close(self, edge: JobDependency, status: Status) -> None:
         """Close an edge to a job that ends; the gates that count it must change in the same transaction."""

@@ -6,6 +6,7 @@ class is a descriptor.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -30,7 +31,7 @@ from jobtable.jobs.stored.field_types import (
     QueueRecord,
     Status,
 )
-from jobtable.jobs.submit.definition import Definition
+from jobtable.jobs.submit.definition import Definition, is_on_end
 from jobtable.model import Attr, Entity, Index, Json, Key, Name, Stored, Table, Timestamp, default
 
 main = Table(
@@ -94,6 +95,12 @@ class Job(JobRecord, table=main, type="JOB"):
     def definition(self) -> Definition:
         """The definition in `job_config`; empty and with a problem if that is invalid."""
         return Definition.read(self.job_config)
+
+    @property
+    def on_end(self) -> str | None:
+        """The path of the function that adds to the transaction of its end, or None."""
+        path = self.job_config.get("on_end") if isinstance(self.job_config, Mapping) else None
+        return path if is_on_end(path) else None
 
     @property
     def is_final(self) -> bool:

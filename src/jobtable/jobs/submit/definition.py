@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
@@ -31,7 +31,7 @@ _ON_END = re.compile(r"^jobtable\.[\w.]+:\w+$")
 """It is called wherever a job ends, also in the server, so it cannot be any code."""
 
 
-def is_on_end(text: object) -> bool:
+def is_on_end(text: object) -> TypeGuard[str]:
     """Return whether a text may name what happens with the end of a job."""
     return isinstance(text, str) and _ON_END.search(text) is not None
 

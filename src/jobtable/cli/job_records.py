@@ -14,6 +14,7 @@ from jobtable.cli.framework import new_group
 from jobtable.cli.options import AsJson, Limit, Since, on_services
 from jobtable.cli.output import (
     colour_of,
+    columns,
     first_line,
     print_fields,
     print_json,
@@ -39,6 +40,16 @@ from jobtable.jobs.stored.entities import (
 from jobtable.jobs.verbs import JobVerbs
 
 app = new_group()
+_artifact_row = columns(JobArtifact, "artifact=name bytes=size_bytes type=content_type time=created_at object=s3_key")
+_checkpoint_row = columns(
+    JobCheckpoint, "time=timestamp step epoch best=is_best bytes=size_bytes metrics object=s3_key"
+)
+_metric_row = columns(JobMetric, "metric=metric_name value unit step epoch time=timestamp child=child_job_id")
+_resource_row = columns(
+    JobResource,
+    "resource=resource_id type=resource_type instance=instance_id GPUs=gpu_count"
+    " since=allocated_at until=released_at status",
+)
 JobId = Annotated[str, typer.Argument(metavar="ID", help="Id of the job", autocompletion=complete_job)]
 
 _SHOWN_STATUSES = 20
@@ -121,18 +132,6 @@ def _status_row(status: JobStatus) -> dict[str, Any]:
     }
 
 
-def _resource_row(resource: JobResource) -> dict[str, Any]:
-    return {
-        "resource": resource.resource_id,
-        "type": resource.resource_type,
-        "instance": resource.instance_id,
-        "GPUs": resource.gpu_count,
-        "since": resource.allocated_at,
-        "until": resource.released_at,
-        "status": resource.status,
-    }
-
-
 @app.command(example="jobtable jobs metrics 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --name val_loss --since 1h")
 @on_services
 def metrics(
@@ -153,18 +152,6 @@ def metrics(
     print_list(found, _metric_row, as_json=as_json, empty="The job has no such metrics.", limit=limit)
 
 
-def _metric_row(metric: JobMetric) -> dict[str, Any]:
-    return {
-        "metric": metric.metric_name,
-        "value": metric.value,
-        "unit": metric.unit,
-        "step": metric.step,
-        "epoch": metric.epoch,
-        "time": metric.timestamp,
-        "child": metric.child_job_id,
-    }
-
-
 @app.command(example="jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def checkpoints(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
@@ -175,18 +162,6 @@ def checkpoints(services: Services, job_id: JobId, limit: Limit = 100, as_json: 
     print_list(found, _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.", limit=limit)
 
 
-def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:
-    return {
-        "time": checkpoint.timestamp,
-        "step": checkpoint.step,
-        "epoch": checkpoint.epoch,
-        "best": checkpoint.is_best,
-        "bytes": checkpoint.size_bytes,
-        "metrics": checkpoint.metrics or None,
-        "object": checkpoint.s3_key,
-    }
-
-
 @app.command(example="jobtable jobs artifacts 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
 def artifacts(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
@@ -194,16 +169,6 @@ def artifacts(services: Services, job_id: JobId, limit: Limit = 100, as_json: As
     services.jobs.queries.get_job(job_id)
     found = services.jobs.queries.list_artifacts(job_id)
     print_list(found, _artifact_row, as_json=as_json, empty="The job has no artifacts.", limit=limit)
-
-
-def _artifact_row(artifact: JobArtifact) -> dict[str, Any]:
-    return {
-        "artifact": artifact.name,
-        "bytes": artifact.size_bytes,
-        "type": artifact.content_type,
-        "time": artifact.created_at,
-        "object": artifact.s3_key,
-    }
 
 
 @app.command(example="jobtable jobs tree 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,12 +22,13 @@ from jobtable.cli.options import (
     file_to_write,
     on_services,
 )
-from jobtable.cli.output import bar, print_either, print_fields, print_list
+from jobtable.cli.output import bar, columns, print_either, print_fields, print_list
 from jobtable.files import whole_file
 from jobtable.objects import ListedObject, SweepReport, sweep
 from jobtable.settings import without_secret
 
 app = new_group()
+_row = columns(ListedObject, "object=key bytes=size time=modified_at")
 
 Prefix = Annotated[str, typer.Option("--prefix", metavar="KEY", help="Only objects under this key, as in jobs/ID")]
 
@@ -101,7 +102,3 @@ def _swept(services: Services, prefix: str, grace: timedelta, *, dry_run: bool) 
 
         clock = services.store.clock
         return sweep(services.objects, is_referenced, prefix=prefix, grace=grace, dry_run=dry_run, clock=clock)
-
-
-def _row(found: ListedObject) -> dict[str, Any]:
-    return {"object": found.key, "bytes": found.size, "time": found.modified_at}

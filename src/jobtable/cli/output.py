@@ -162,6 +162,15 @@ def first_of(items: Iterable[T], limit: int | None) -> Iterator[list[T]]:
         say("There are more; use a larger --limit to see them.")
 
 
+def columns(kind: type[T], chosen: str) -> Callable[[T], Row]:
+    """Return what makes a row of an item; each column is a `member` or a `title=member`. AttributeError for others."""
+    members = {title or member: member for title, _, member in (each.rpartition("=") for each in chosen.split())}
+    known = {*dir(kind), *getattr(kind, "model_fields", ()), *getattr(kind, "__dataclass_fields__", ())}
+    if unknown := set(members.values()) - known:
+        raise AttributeError(f"{kind.__name__} has no {', '.join(unknown)}")
+    return lambda item: {title: getattr(item, member) for title, member in members.items()}
+
+
 def print_table(rows: Sequence[Row]) -> None:
     """Print each row on one line, under the names of its members.
 
@@ -329,7 +338,7 @@ def _cell(value: Any) -> Text:
     if isinstance(value, (list, tuple)):
         return Text(visible(", ".join(map(str, value))))
     if isinstance(value, dict):
-        return Text(_json_text(value))
+        return Text(_json_text(value) if value else "")
     text = visible(str(value))
     return Text(text, colour_of(text) or "")
 

@@ -10,6 +10,7 @@ from jobtable.app import Services
 from jobtable.cli.framework import MOST_LINES, Yes, confirm, new_group
 from jobtable.cli.options import AsJson, Limit, on_services
 from jobtable.cli.output import (
+    columns,
     first_of,
     print_either,
     print_fields,
@@ -22,6 +23,7 @@ from jobtable.cli.output import (
 from jobtable.jobs.stored.entities import Queue, QueueJob
 
 app = new_group()
+_entry_row = columns(QueueJob, "job=job_id priority since=enqueued_at")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the queue")]
 MostAtOnce = Annotated[
@@ -134,7 +136,3 @@ def _row(queue: Queue) -> dict[str, Any]:
         "limit": queue.max_concurrent_jobs,
         "priority": queue.priority,
     }
-
-
-def _entry_row(entry: QueueJob) -> dict[str, Any]:
-    return {"job": entry.job_id, "priority": entry.priority, "since": entry.enqueued_at}

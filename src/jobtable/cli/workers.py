@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from jobtable.app import Services
 from jobtable.cli.framework import MOST_LINES, new_group
 from jobtable.cli.options import AsJson, Limit, on_services
-from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part
+from jobtable.cli.output import columns, first_of, print_fields, print_json, print_list, print_part
 from jobtable.jobs.stored.entities import Instance, InstanceJob
 from jobtable.jobs.stored.field_types import InstanceStatus
 
 app = new_group()
+_held_row = columns(InstanceJob, "job=job_id status since=assigned_at")
+_row = columns(
+    Instance,
+    "worker=instance_id type=instance_type status health=health_status"
+    " queues slots GPUs=gpu_count spot=is_spot since=launched_at",
+)
 
 
 @app.command("list", example="jobtable workers list --all")
@@ -50,21 +56,3 @@ def show(
             return
         print_fields({**_row(instance), "address": instance.ip_address, "zone": instance.availability_zone})
         print_part("Jobs", [_held_row(each) for each in held])
-
-
-def _row(instance: Instance) -> dict[str, Any]:
-    return {
-        "worker": instance.instance_id,
-        "type": instance.instance_type,
-        "status": instance.status,
-        "health": instance.health_status,
-        "queues": instance.queues,
-        "slots": instance.slots,
-        "GPUs": instance.gpu_count,
-        "spot": instance.is_spot,
-        "since": instance.launched_at,
-    }
-
-
-def _held_row(held: InstanceJob) -> dict[str, Any]:
-    return {"job": held.job_id, "status": held.status, "since": held.assigned_at}

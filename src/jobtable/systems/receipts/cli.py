@@ -27,6 +27,7 @@ from jobtable.cli.options import (
 )
 from jobtable.cli.output import (
     bar,
+    columns,
     print_either,
     print_fields,
     print_json,
@@ -47,6 +48,11 @@ from jobtable.systems.receipts.ocr import OcrResult, OcrService
 from jobtable.systems.receipts.validation import ValidationService
 
 app = new_group()
+_label_row = columns(
+    ReceiptWordLabel,
+    "image=image_id receipt=receipt_id line=line_id word=word_id"
+    " label status=validation_status by=label_proposed_by reasoning",
+)
 
 ImageId = Annotated[str, typer.Argument(metavar="IMAGE", help="Id of the image")]
 
@@ -233,19 +239,6 @@ def _receipt_row(receipt: Receipt) -> dict[str, Any]:
         "size": f"{receipt.width} x {receipt.height}",
         "added": receipt.timestamp_added,
         "picture": f"s3://{receipt.s3_bucket}/{receipt.s3_key}",
-    }
-
-
-def _label_row(label: ReceiptWordLabel) -> dict[str, Any]:
-    return {
-        "image": label.image_id,
-        "receipt": label.receipt_id,
-        "line": label.line_id,
-        "word": label.word_id,
-        "label": label.label,
-        "status": label.validation_status,
-        "by": label.label_proposed_by,
-        "reasoning": label.reasoning,
     }
 
 

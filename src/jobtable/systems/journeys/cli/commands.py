@@ -15,7 +15,7 @@ from jobtable.cli.framework import new_group
 from jobtable.cli.local_workers import workers_for
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, on_services
-from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.output import ExitCode, bar, columns, print_fields, print_json, print_list, print_table, say
 from jobtable.settings import Settings
 from jobtable.systems.journeys.cli import archives, details
 from jobtable.systems.journeys.cli.details import JourneyId
@@ -29,6 +29,10 @@ from jobtable.systems.journeys.service import Journeys
 app = new_group()
 for part in (details, archives):
     app.take_over(part.app)
+_row = columns(
+    Journey,
+    "journey=journey_id name status progress=overall_progress stage=current_stage_id priority created=created_at",
+)
 
 OnlySubmit = Annotated[
     bool, typer.Option("--submit-only", help=f"Start no worker: those of the queue `{QUEUE}` do the work.")
@@ -237,18 +241,6 @@ def _print_journey(journeys: Journeys, journey_id: str, *, as_json: bool) -> Non
     print_fields(_row(journey) | {"source": journey.source.schema_name, **journey.aggregates.model_dump()})
     latest = {execution.stage_id: execution for execution in reversed(found.recent_executions)}
     print_table([_stage_row(stage, latest.get(stage.stage_id)) for stage in found.stages])
-
-
-def _row(journey: Journey) -> dict[str, Any]:
-    return {
-        "journey": journey.journey_id,
-        "name": journey.name,
-        "status": journey.status.value,
-        "progress": journey.overall_progress,
-        "stage": journey.current_stage_id,
-        "priority": journey.priority.value,
-        "created": journey.created_at,
-    }
 
 
 def _stage_row(stage: StageDefinition, execution: JobExecution | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 
 from jobtable.cli.framework import MOST_LINES, new_group
 from jobtable.cli.options import AsJson, on_services
-from jobtable.cli.output import first_of, print_json, print_json_line, print_list, print_text, say
+from jobtable.cli.output import columns, first_of, print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
 from jobtable.systems.journeys.entities import JobExecution, JobReport, SecondBrainRule
 from jobtable.systems.journeys.execution_records import ExecutionRecords
@@ -19,6 +19,7 @@ from jobtable.systems.journeys.rules import applicable
 from jobtable.systems.journeys.service import Journeys
 
 app = new_group()
+_rule_row = columns(SecondBrainRule, "rule=rule_id stage=stage_id type priority scope status content")
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="Id of the journey")]
 Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only this stage")]
 _LINES = 100
@@ -172,18 +173,6 @@ def rules(
     if stage is not None:
         found = applicable(found, journeys.get_stage(journey_id, stage))
     print_list(found, _rule_row, as_json=as_json, empty=f"Journey {journey_id} has no such rules.")
-
-
-def _rule_row(found: SecondBrainRule) -> dict[str, Any]:
-    return {
-        "rule": found.rule_id,
-        "stage": found.stage_id,
-        "type": found.type.value,
-        "priority": found.priority.value,
-        "scope": found.scope.value,
-        "status": found.status.value,
-        "content": found.content,
-    }
 
 
 @app.command(example="jobtable journeys rule JRN-1 rule-tmf_mapping-field_mapping-001 inactive")

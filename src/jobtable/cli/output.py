@@ -162,7 +162,7 @@ def first_of(items: Iterable[T], limit: int | None) -> Iterator[list[T]]:
         say("There are more; use a larger --limit to see them.")
 
 
-def columns(kind: type[T], chosen: str) -> Callable[[T], Row]:
+def columns(kind: type[T], chosen: str) -> Callable[[T], dict[str, Any]]:
     """Return what makes a row of an item; each column is a `member` or a `title=member`. AttributeError for others."""
     members = {title or member: member for title, _, member in (each.rpartition("=") for each in chosen.split())}
     known = {*dir(kind), *getattr(kind, "model_fields", ()), *getattr(kind, "__dataclass_fields__", ())}

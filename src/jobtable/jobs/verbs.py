@@ -133,11 +133,11 @@ class JobVerbs(Opened, Protocol):
     # --- changing ---------------------------------------------------------------------------------------------------
 
     def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
-        """End a job and its descendants whose results nobody wants: at once if they wait, by their workers if not."""
+        """Cancel a job and its descendants: those that wait end at once, running ones when their worker notices."""
         ...
 
     def stop(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
-        """End a job and its descendants early but in order: those that run are asked to, and keep what they have."""
+        """Stop a job and its descendants: a running job is asked to finish early, and keeps its results."""
         ...
 
     def retry(self, job_id: str, *, by: str = "local", tree: bool = False) -> Job:
@@ -189,15 +189,15 @@ class JobVerbs(Opened, Protocol):
         priority: int | None = None,
         description: str | None = None,
     ) -> Queue:
-        """Change those settings that are not None."""
+        """Change the settings of a queue that are not None."""
         ...
 
     def pause_queue(self, name: str) -> Queue:
-        """Start no more jobs of a queue; those that run go on."""
+        """Pause a queue: no more of its jobs start; running jobs continue."""
         ...
 
     def resume_queue(self, name: str) -> Queue:
-        """Start jobs of a queue again."""
+        """Resume a paused queue."""
         ...
 
     def delete_queue(self, name: str) -> None:

@@ -93,9 +93,9 @@ async def _position(
 Paging = Annotated[Position, Depends(_position)]
 
 
-def path_id(example: str) -> Any:
-    """Return a path parameter for an id."""
-    return Path(min_length=1, max_length=1000, examples=[example])
+def path_id(example: str, *, alias: str | None = None) -> Any:
+    """Return a path parameter for an id; `alias` is its name in the path if that is another one."""
+    return Path(min_length=1, max_length=1000, examples=[example], alias=alias)
 
 
 JobId = Annotated[str, path_id("3f6c1a2b-train")]

@@ -5,24 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.stored.entities import Job, JobDependency, JobMetric
-from jobtable.jobs.submit.definition import DependsOn
+from jobtable.jobs.stored.entities import Job, JobMetric
+from jobtable.jobs.verbs import JobVerbs
 from jobtable.web.api.job_records import MetricName
 from jobtable.web.api.route_parts import api_router
 from jobtable.web.api.verb_routes import add_verbs
-from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.guard import READ, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.injection import JobId, PageOf, Paging, TheJobs, TheQueries
 
 router = api_router("dependencies")
 creation = api_router("dependencies", CreationRoute)
-
-
-@creation.post("/jobs/{job_id}/dependencies", status_code=201)
-@allow(WRITE)
-def add_dependency(job_id: JobId, on: DependsOn, jobs: TheJobs) -> JobDependency:
-    """Add a dependency; refused if it would create a cycle."""
-    return jobs.add_dependency(job_id, on)
 
 
 @router.get("/jobs/{job_id}/unfinished-children")
@@ -45,6 +38,8 @@ def find_best_metric(
     return best
 
 
+add_dependency = ("add_dependency", "POST /jobs/{job_id}/dependencies 201", JobVerbs.add_dependency)
+add_verbs(creation, TheJobs, {"job_id": JobId}, add_dependency)
 add_verbs(
     router,
     TheQueries,

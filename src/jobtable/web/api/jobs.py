@@ -178,32 +178,14 @@ def list_descendants(job_id: JobId, queries: TheQueries, paging: Paging) -> Page
     return paging.page(queries.list_descendants(job_id), under=partial(queries.get_job, job_id))
 
 
-@router.post("/jobs/{job_id}/cancel")
-@allow(WRITE)
-def cancel_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, reason: Reason | None = None, tree: bool = True) -> Job:
-    """Cancel a job and its descendants: waiting jobs end at once, running ones when their worker notices."""
-    return jobs.cancel(job_id, by=caller.name, message=reason.message if reason else None, tree=tree)
-
-
-@router.post("/jobs/{job_id}/stop")
-@allow(WRITE)
-def stop_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, reason: Reason | None = None, tree: bool = True) -> Job:
-    """Stop a job and its descendants: a running job is asked to finish early, and keeps its results."""
-    return jobs.stop(job_id, by=caller.name, message=reason.message if reason else None, tree=tree)
-
-
-@router.put("/jobs/{job_id}/priority")
-@allow(WRITE)
-def prioritise_job(job_id: JobId, body: NewPriority, jobs: TheJobs) -> Job:
-    """Change the priority of a job, and of its queue entry if it waits."""
-    return jobs.prioritise(job_id, body.priority)
-
-
 add_verbs(router, TheQueries, {"job_id": JobId}, ("get_job", "GET /jobs/{job_id}", JobQueries.get_job))
 add_verbs(
     router,
     TheJobs,
     {"job_id": JobId, "by": CallerName},
+    ("cancel_job", "POST /jobs/{job_id}/cancel", JobVerbs.cancel, Reason | None),
+    ("stop_job", "POST /jobs/{job_id}/stop", JobVerbs.stop, Reason | None),
+    ("prioritise_job", "PUT /jobs/{job_id}/priority", JobVerbs.prioritise, NewPriority),
     ("retry_job", "POST /jobs/{job_id}/retry", JobVerbs.retry),
     ("seal_group", "POST /jobs/{job_id}/seal", JobVerbs.seal),
     ("delete_job", "DELETE /jobs/{job_id}", JobVerbs.delete),

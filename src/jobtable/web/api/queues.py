@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Query
 from pydantic import Field
 
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Queue, QueueJob
 from jobtable.jobs.stored.field_types import Priority
+from jobtable.jobs.verbs import JobVerbs
 from jobtable.web.api.route_parts import Body, Id, api_router
 from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
@@ -53,35 +54,6 @@ def create_queue(body: NewQueue, jobs: TheJobs) -> Queue:
     )
 
 
-@router.patch("/queues/{queue_name}")
-@allow(WRITE)
-def change_queue(queue_name: QueueName, body: QueueChange, jobs: TheJobs) -> Queue:
-    """Change settings of a queue."""
-    return jobs.change_queue(queue_name, **body.model_dump())
-
-
-@router.delete("/queues/{queue_name}", status_code=204)
-@allow(WRITE)
-def delete_queue(queue_name: QueueName, jobs: TheJobs) -> Response:
-    """Delete a queue without waiting or running jobs. A job that is submitted to it later creates it again."""
-    jobs.delete_queue(queue_name)
-    return Response(status_code=204)
-
-
-@router.post("/queues/{queue_name}/pause")
-@allow(WRITE)
-def pause_queue(queue_name: QueueName, jobs: TheJobs) -> Queue:
-    """Pause a queue: no more of its jobs start; running jobs continue."""
-    return jobs.pause_queue(queue_name)
-
-
-@router.post("/queues/{queue_name}/resume")
-@allow(WRITE)
-def resume_queue(queue_name: QueueName, jobs: TheJobs) -> Queue:
-    """Resume a paused queue."""
-    return jobs.resume_queue(queue_name)
-
-
 @router.get("/queues/{queue_name}/jobs")
 @allow(READ)
 def list_jobs_of_queue(
@@ -97,6 +69,15 @@ def list_jobs_of_queue(
     return paging.page(found, under=partial(queries.get_queue, queue_name))
 
 
+add_verbs(
+    router,
+    TheJobs,
+    {"name": Annotated[str, path_id("gpu", alias="queue_name")]},
+    ("change_queue", "PATCH /queues/{queue_name}", JobVerbs.change_queue, QueueChange),
+    ("pause_queue", "POST /queues/{queue_name}/pause", JobVerbs.pause_queue),
+    ("resume_queue", "POST /queues/{queue_name}/resume", JobVerbs.resume_queue),
+    ("delete_queue", "DELETE /queues/{queue_name}", JobVerbs.delete_queue),
+)
 add_verbs(
     router,
     TheQueries,

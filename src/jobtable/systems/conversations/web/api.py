@@ -17,6 +17,7 @@ from jobtable.systems.conversations.entities import (
 )
 from jobtable.systems.conversations.service import Conversations
 from jobtable.web.api.route_parts import NewestFirst, Written, api_router
+from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.injection import JobId, PageOf, Paging, path_id, service
 
@@ -28,13 +29,6 @@ ConversationId = Annotated[str, path_id("bg2018")]
 _MOST_RESULTS = 1000
 _NUMBER = Path(pattern="^[0-9]{1,15}$", examples=["17"])
 _NAME = path_id("layer0_3")
-
-
-@router.delete("/conversation-jobs/{job_id}")
-@allow(WRITE)
-def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
-    """Delete all results of a job."""
-    return Written(count=conversations.delete_job(job_id))
 
 
 def _add_kind(name: str, kind: type[R], range_path: Any) -> None:
@@ -102,3 +96,9 @@ _add_kind("clusters", CommentCluster, _NAME)
 _add_kind("graph-edges", GraphEdge, _NAME)
 _add_kind("topic-names", TopicName, _NAME)
 _add_kind("extremities", CommentExtremity, _NUMBER)
+add_verbs(
+    router,
+    TheConversations,
+    {"job_id": JobId},
+    ("delete_results", "DELETE /conversation-jobs/{job_id}", Conversations.delete_job),
+)

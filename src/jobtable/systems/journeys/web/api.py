@@ -19,7 +19,7 @@ from jobtable.systems.journeys.entities import (
     StageDefinition,
 )
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
-from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
+from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, Priority
 from jobtable.systems.journeys.service import CompleteJourney, Journeys
 from jobtable.web.api.route_parts import Body, Id, NewestFirst, api_router
 from jobtable.web.api.verb_routes import add_verbs
@@ -102,15 +102,6 @@ def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> 
     return journeys.get_journey(body.journey_id)
 
 
-@router.get("/journeys")
-@allow(READ)
-def list_journeys(
-    journeys: TheJourneys, paging: Paging, status: JourneyStatus | None = None, newest_first: NewestFirst = False
-) -> PageOf[Journey]:
-    """List all journeys, or those with a status, by creation."""
-    return paging.page(journeys.list_journeys(status, newest_first=newest_first))
-
-
 @router.get("/journeys/{journey_id}")
 @allow(READ)
 def get_journey(
@@ -118,13 +109,6 @@ def get_journey(
 ) -> CompleteJourney:
     """Return a journey with its stages, its rules and its latest executions."""
     return journeys.get_complete_journey(journey_id, recent_executions=recent_executions, consistent=True)
-
-
-@router.get("/journeys/{journey_id}/stages")
-@allow(READ)
-def list_stages(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[StageDefinition]:
-    """List the stages of a journey, in order."""
-    return paging.page(journeys.list_stages(journey_id), under=partial(journeys.get_journey, journey_id))
 
 
 @router.get("/journeys/{journey_id}/rules")
@@ -147,13 +131,6 @@ def list_rules(
     if not found:
         journeys.get_journey(journey_id)
     return found
-
-
-@router.get("/journeys/{journey_id}/executions")
-@allow(READ)
-def list_journey_executions(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[JobExecution]:
-    """List all executions of a journey, by stage and number."""
-    return paging.page(journeys.list_executions(journey_id), under=partial(journeys.get_journey, journey_id))
 
 
 @router.get("/journeys/{journey_id}/stages/{stage_id}/executions")
@@ -196,13 +173,6 @@ def list_recent_job_logs(
     return found
 
 
-@router.get("/journey-executions/{job_id}/reports")
-@allow(READ)
-def list_job_reports(job_id: JobId, journeys: TheJourneys, paging: Paging) -> PageOf[JobReport]:
-    """List the reports of an execution, oldest first; read them with GET /objects."""
-    return paging.page(journeys.list_job_reports(job_id), under=partial(journeys.get_execution, job_id))
-
-
 @creation.post("/journey-reports", status_code=201)
 @allow(WRITE)
 def add_report(report: JobReport, journeys: TheJourneys) -> JobReport:
@@ -219,8 +189,14 @@ add_verbs(
         "stage_id": StageId,
         "job_id": JobId,
         "entries": Annotated[list[LogEntry], JsonBody(max_length=1000)],
+        "newest_first": NewestFirst,
     },
+    ("list_journeys", "GET /journeys", Journeys.list_journeys),
+    ("list_stages", "GET /journeys/{journey_id}/stages", Journeys.list_stages),
+    ("list_journey_executions", "GET /journeys/{journey_id}/executions", Journeys.list_executions),
+    ("list_job_reports", "GET /journey-executions/{job_id}/reports", Journeys.list_job_reports),
     ("get_stage", "GET /journeys/{journey_id}/stages/{stage_id}", Journeys.get_stage),
     ("get_journey_execution", "GET /journey-executions/{job_id}", Journeys.get_execution),
     ("add_logs", "POST /journey-logs", Journeys.add_logs),
+    under=[Journeys.get_journey, Journeys.get_execution],
 )

@@ -55,13 +55,6 @@ def submit_batch(batch_id: BatchId, body: SubmitBody, batches: TheBatches) -> Ba
     return batches.submit(batch_id, body.openai_batch_id, at=body.submitted_at)
 
 
-@router.post("/batches/{batch_id}/complete")
-@allow(WRITE)
-def complete_batch(batch_id: BatchId, body: CompleteBody, batches: TheBatches) -> BatchSummary:
-    """Complete a submitted batch; repeating the request changes nothing."""
-    return batches.complete(batch_id, body.result_file_id)
-
-
 @router.put("/batches/{batch_id}/completions")
 @allow(WRITE)
 def record_completions(
@@ -104,6 +97,7 @@ add_verbs(
         "status": Annotated[str | None, _STATUS],
     },
     ("get_batch", "GET /batches/{batch_id}", BatchService.get),
+    ("complete_batch", "POST /batches/{batch_id}/complete", BatchService.complete, CompleteBody),
     ("fail_batch", "POST /batches/{batch_id}/fail", BatchService.fail),
     ("list_completions", "GET /batches/{batch_id}/completions", BatchService.list_completions),
     ("list_embeddings", "GET /batches/{batch_id}/embeddings", BatchService.list_embeddings),

@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 from jobtable.systems.receipts.entities import ReceiptWordLabel
 from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
 from jobtable.systems.receipts.web.api import RECEIPT, RECEIPT_PATH, on_store
-from jobtable.web.api.route_parts import Body, Written, api_router
+from jobtable.web.api.route_parts import Body, api_router
 from jobtable.web.api.verb_routes import add_verbs
-from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.guard import READ, allow
 from jobtable.web.injection import PageOf, Paging, path_id
 
 router = api_router("labels")
@@ -44,20 +44,6 @@ class CanonicalLabel(BaseModel):
     """The canonical name of a label."""
 
     label: str
-
-
-@router.post("/labels/move")
-@allow(WRITE)
-def move_labels(body: MoveBody, service: TheLabels) -> Written:
-    """Move labels, as they were read, to another validation status, in steps of 50 that are each all or nothing."""
-    return Written(count=service.move(body.labels, body.status, reasoning=body.reasoning))
-
-
-@router.post("/labels/relabel")
-@allow(WRITE)
-def relabel(body: RelabelBody, service: TheLabels) -> ReceiptWordLabel:
-    """Replace a word's label with another that records the old name."""
-    return service.relabel(body.label, body.name)
 
 
 @router.get("/labels")
@@ -93,6 +79,8 @@ add_verbs(
         "highest": Share,
     },
     ("add_labels", "PUT /labels", LabelService.add),
+    ("move_labels", "POST /labels/move", LabelService.move, MoveBody),
+    ("relabel", "POST /labels/relabel", LabelService.relabel, RelabelBody),
     ("list_labels_of_receipt", f"GET {RECEIPT_PATH}/labels", LabelService.list_by_receipt),
     ("list_fields_of_receipt", f"GET {RECEIPT_PATH}/fields", LabelService.list_fields),
     ("keep_field", "PUT /receipt-fields", LabelService.keep_field),

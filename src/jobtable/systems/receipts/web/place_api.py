@@ -7,12 +7,10 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import Field
 
-from jobtable.systems.receipts.entities import PlacesCache
 from jobtable.systems.receipts.places import DAYS_TO_LIVE, PlacesService
 from jobtable.systems.receipts.web.api import on_store
 from jobtable.web.api.route_parts import Body, api_router
 from jobtable.web.api.verb_routes import add_verbs
-from jobtable.web.guard import WRITE, allow
 from jobtable.web.injection import path_id
 
 router = api_router("places")
@@ -37,20 +35,6 @@ class MarkBody(Body):
     validation_status: str = Field(min_length=1, max_length=100, examples=["VALID"])
 
 
-@router.put("/places/{search_type}")
-@allow(WRITE)
-def keep_place(search_type: SearchType, body: PlaceBody, places: ThePlaces) -> PlacesCache:
-    """Store an answer and replace an older one to the same search."""
-    return places.keep(search_type, body.search_value, body.place_id, body.response, days_to_live=body.days_to_live)
-
-
-@router.post("/places/{search_type}/mark")
-@allow(WRITE)
-def mark_place(search_type: SearchType, body: MarkBody, places: ThePlaces) -> PlacesCache:
-    """Set the validation status of an answer."""
-    return places.mark(search_type, body.search_value, body.validation_status)
-
-
 add_verbs(
     router,
     ThePlaces,
@@ -60,6 +44,8 @@ add_verbs(
         "place_id": Annotated[str, path_id("ChIJ2eUgeAK6j4ARbn5u_wAGqWA")],
         "count": Annotated[int, Query(ge=1, le=1000)],
     },
+    ("keep_place", "PUT /places/{search_type}", PlacesService.keep, PlaceBody),
+    ("mark_place", "POST /places/{search_type}/mark", PlacesService.mark, MarkBody),
     ("list_places_of_type", "GET /places/{search_type}", PlacesService.list_by_type),
     ("find_place", "GET /places/{search_type}/answer", PlacesService.find),
     ("look_up_place", "POST /places/{search_type}/look-up", PlacesService.look_up),

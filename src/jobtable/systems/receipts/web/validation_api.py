@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Query, Request, Response
+from fastapi import Query, Request
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
@@ -120,15 +120,6 @@ def list_analyses_of_receipt(image_id: ImageId, receipt_id: Number, analyses: Th
 # --- validations ----------------------------------------------------------------------------------------------------
 
 
-@creation.post(RECEIPT_PATH + "/validation", status_code=201)
-@allow(WRITE)
-def start_validation(
-    image_id: ImageId, receipt_id: Number, body: NewValidation, validation: TheValidation
-) -> ReceiptValidationSummary:
-    """Start the validation of a receipt."""
-    return validation.start(image_id, receipt_id, version=body.version)
-
-
 @creation.post(RECEIPT_PATH + "/validation/categories/{field_name}/results", status_code=201)
 @allow(WRITE)
 def add_findings(
@@ -147,16 +138,6 @@ def add_findings(
     )
 
 
-@router.delete(RECEIPT_PATH + "/validation/categories/{field_name}/results/{result_index}", status_code=204)
-@allow(WRITE)
-def remove_result(
-    image_id: ImageId, receipt_id: Number, field_name: FieldName, result_index: Number, validation: TheValidation
-) -> Response:
-    """Remove a result, and update its category and the summary."""
-    validation.remove_result(image_id, receipt_id, field_name, result_index)
-    return Response(status_code=204)
-
-
 @creation.post(RECEIPT_PATH + "/validation/second-passes", status_code=201)
 @allow(WRITE)
 def add_second_pass(
@@ -168,11 +149,18 @@ def add_second_pass(
     return validation.second_pass(second)
 
 
+start = (
+    "start_validation",
+    f"POST {RECEIPT_PATH}/validation 201",
+    ValidationService.start,
+    NewValidation,
+)
+add_verbs(creation, TheValidation, RECEIPT, start)
 _STATUS = Annotated[str, Query(min_length=1, max_length=200, examples=["INVALID"])]
 add_verbs(
     router,
     TheValidation,
-    RECEIPT | {"field_name": FieldName, "status": _STATUS},
+    RECEIPT | {"field_name": FieldName, "result_index": Number, "status": _STATUS},
     ("get_validation", f"GET {RECEIPT_PATH}/validation", ValidationService.get_summary),
     ("delete_validation", f"DELETE {RECEIPT_PATH}/validation", ValidationService.delete),
     ("list_categories", f"GET {RECEIPT_PATH}/validation/categories", ValidationService.list_categories),
@@ -180,6 +168,11 @@ add_verbs(
         "list_results",
         f"GET {RECEIPT_PATH}/validation/categories/{{field_name}}/results",
         ValidationService.list_results,
+    ),
+    (
+        "remove_result",
+        f"DELETE {RECEIPT_PATH}/validation/categories/{{field_name}}/results/{{result_index}}",
+        ValidationService.remove_result,
     ),
     ("list_second_passes", f"GET {RECEIPT_PATH}/validation/second-passes", ValidationService.list_second_passes),
     ("list_validations", "GET /validations", ValidationService.list_by_status),

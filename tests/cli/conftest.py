@@ -1,4 +1,4 @@
-"""The command line in this process, as a real process, and `jobtable dynamodb serve` as one that goes on."""
+"""The command line in this process, as a real process, and the commands that serve APIs of AWS as ones that go on."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ JOBTABLE = Path(sys.executable).parent / "jobtable"
 class ServeProcess:
     """A running server: its endpoint, and how it is ended."""
 
-    def __init__(self, *arguments: str) -> None:
-        command = [str(JOBTABLE), "dynamodb", "serve", "--port", "0", *arguments]
+    def __init__(self, *arguments: str, of: str = "dynamodb", folder: Path | None = None) -> None:
+        command = [str(JOBTABLE), of, "serve", "--port", "0", *arguments]
         # No terminal width or colour of the person who runs the tests gets into what is compared.
         environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb"}
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder
         )
         assert self.process.stdout is not None
         self.greeting = self.process.stdout.readline()
@@ -60,8 +60,8 @@ def serve() -> Iterator[Callable[..., ServeProcess]]:
     """Start a server with some arguments; it ends with the test."""
     started: list[ServeProcess] = []
 
-    def start(*arguments: str) -> ServeProcess:
-        started.append(ServeProcess(*arguments))
+    def start(*arguments: str, **options: Any) -> ServeProcess:
+        started.append(ServeProcess(*arguments, **options))
         return started[-1]
 
     yield start

@@ -21,7 +21,8 @@ import pytest
 from tests.cli.conftest import CommandLine
 
 from jobtable.app import Services
-from jobtable.cli.up import looks, modules_of_demo
+from jobtable.cli.local_workers import looks
+from jobtable.cli.up import modules_of_demo
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob

@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import IO, Any, Self, TypeVar
 
 from jobtable.app import Services
+from jobtable.cli.background import beside
 from jobtable.cli.job_waiting import say_what_nobody_serves
 from jobtable.cli.output import say
 from jobtable.errors import TaskError
@@ -21,6 +24,7 @@ _DRAIN_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.1
 _SERVER_PAUSE_SECONDS = 0.5
+_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 60.0
 T = TypeVar("T")
 
 
@@ -158,6 +162,25 @@ def _environment(settings: Settings) -> dict[str, str]:
     else:
         told = {variable("token"): settings.token}
     return {**os.environ, **{name: value for name, value in told.items() if value is not None}}
+
+
+def kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:
+    """Replace workers that die while the block runs."""
+
+    def keep(is_over: threading.Event) -> None:
+        for seconds in looks(workers.replace_dead):
+            if is_over.wait(seconds):
+                return
+
+    return beside(keep, "watch over the worker")
+
+
+def looks(replace_dead: Callable[[], bool]) -> Iterator[float]:
+    """Yield the seconds before each check of the workers: ever more while they keep dying."""
+    seconds = _LOOK_SECONDS
+    while True:
+        yield seconds
+        seconds = min(2 * seconds, _LONGEST_LOOK_SECONDS) if replace_dead() else _LOOK_SECONDS
 
 
 class ServerWorkers:

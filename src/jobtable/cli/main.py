@@ -37,6 +37,7 @@ _AFTER_SYSTEMS = {
     "objects": Command("jobtable.cli.objects", "List and download objects, and delete orphans."),
     "tokens": Command("jobtable.cli.tokens", "Create, list and revoke access tokens of the server."),
     "config": Command("jobtable.cli.config", "Show the settings in force."),
+    "aws": Command("jobtable.cli.aws", "Serve DynamoDB, Step Functions and Lambda, and run what they start."),
     "dynamodb": Command("jobtable.cli.dynamodb", "Serve DynamoDB's API from the embedded engine."),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ from rich.text import Text
 from jobtable.app import Services
 from jobtable.cli.background import beside, kept_up
 from jobtable.cli.framework import CommandGroup
-from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.local_workers import LocalWorkers, kept_alive
 from jobtable.cli.opening import services_of, wait_for_store
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import colour_of, say
@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # needs an extra, and is slow to import
     from uvicorn import Server
 
 app = CommandGroup()
-_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 60.0
 _DEMO_SECONDS = 0.5
 
 
@@ -118,7 +117,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         cleanup.enter_context(_ended_by_signals(server, workers))
         if workers is not None:
             cleanup.enter_context(workers)
-            cleanup.enter_context(_kept_alive(workers))
+            cleanup.enter_context(kept_alive(workers))
         cleanup.enter_context(kept_up(services))
         address = address_of(listening)
         say(f"Jobtable is at {address}  (data: {without_secret(settings.store)}; stop with Ctrl-C)")
@@ -138,25 +137,6 @@ def modules_of_demo() -> list[str]:
     """Return the modules of the demonstration's tasks, which the worker imports once to start each job fast."""
     of_systems = [module for _, modules in declared("tasks") for module in modules]
     return [*(module for part in parts() for module in part.modules), *of_systems]
-
-
-def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:
-    """Replace workers that die while the block runs."""
-
-    def keep(is_over: threading.Event) -> None:
-        for seconds in looks(workers.replace_dead):
-            if is_over.wait(seconds):
-                return
-
-    return beside(keep, "watch over the worker")
-
-
-def looks(replace_dead: Callable[[], bool]) -> Iterator[float]:
-    """Yield the seconds before each check of the workers: ever more while they keep dying."""
-    seconds = _LOOK_SECONDS
-    while True:
-        yield seconds
-        seconds = min(2 * seconds, _LONGEST_LOOK_SECONDS) if replace_dead() else _LOOK_SECONDS
 
 
 @contextmanager

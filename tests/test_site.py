@@ -123,7 +123,7 @@ def test_the_site_is_searched_without_another_host(address: str, page: Page, req
     search = page.get_by_role("textbox", name="Search")
     search.click()
     expect(page.get_by_text("Type to start searching")).to_be_visible(timeout=60_000)  # the index is loaded
-    search.fill("heartbeat lease")
+    search.press_sequentially("heartbeat lease")  # the page listens to keys
     results = page.locator(".md-search-result__item")
     results.filter(has=page.get_by_role("heading", name="Workers", exact=True)).get_by_role("link").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Workers"))

@@ -8,7 +8,7 @@ A file in `cases/` has one subject and a list of cases:
     type: STANDARD or EXPRESS
     answers: what tasks answer, by name; a list, one for each attempt, whose last one repeats
     machines: nested machines, definitions by name
-    objects: what ItemReaders read, by key
+    objects: what ItemReaders read in the bucket `b`, by key; a text as it is, anything else as JSON
     events: things that happen from outside, [{after: seconds, abort: {error, cause}}, {after: 0, redrive: true}]
     expect:
       status: SUCCEEDED, FAILED, TIMED_OUT or ABORTED
@@ -63,6 +63,11 @@ def read_cases(folder: Path = FOLDER) -> Iterator[Case]:
     for path in sorted(folder.glob("*.yaml")):
         for members in yaml.load(path.read_text(), Loader=_Loader):
             yield Case(path.stem, **members)
+
+
+def object_content(value: Any) -> bytes:
+    """Return the bytes of an object of a case."""
+    return (value if isinstance(value, str) else json.dumps(value)).encode()
 
 
 def compact(event_type: str, details: dict[str, Any]) -> str:

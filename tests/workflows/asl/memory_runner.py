@@ -10,12 +10,15 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from tests.workflows.asl.case_files import Case
+from tests.workflows.asl.case_files import Case, object_content
 
+from jobtable.objects.memory import MemoryObjectStore
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.definition import read_definition
+from jobtable.workflows.asl.entities import Execution, ExecutionStatus
 from jobtable.workflows.asl.interpreter import abort, advance, begin, fire, receive, redrive, time_out
-from jobtable.workflows.asl.machine import Machine, StateFault
+from jobtable.workflows.asl.interpreter.strand import write_instant
+from jobtable.workflows.asl.machine import Machine
 from jobtable.workflows.asl.messages import members_of, read_command, read_signal
 from jobtable.workflows.asl.run import (
     MOST_EVENTS,
@@ -37,6 +40,10 @@ from jobtable.workflows.asl.run import (
     Submitted,
     Succeeded,
 )
+from jobtable.workflows.asl.services.buckets import key_in_bucket
+from jobtable.workflows.asl.services.item_reader import read_items
+from jobtable.workflows.asl.services.result_writer import write_results
+from jobtable.workflows.asl.verbs import ChildExecution
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ARNS = Arns()
@@ -48,9 +55,10 @@ class World:
 
     answers: dict[str, list[Any]] = field(default_factory=dict)
     machines: dict[str, Any] = field(default_factory=dict)
-    objects: dict[str, Any] = field(default_factory=dict)
+    objects: MemoryObjectStore = field(default_factory=MemoryObjectStore)
     asked: dict[str, int] = field(default_factory=dict)
-    written: list[tuple[Any, Any]] = field(default_factory=list)
+    children: dict[str, list[ChildExecution]] = field(default_factory=dict)
+    """The executions of each run of a distributed Map."""
 
     def answer(self, name: str) -> Any:
         """Return the next answer of that name; the last one repeats."""
@@ -178,6 +186,7 @@ class MemoryRunner:
                     "RoleArn": "arn:aws:iam::000000000000:role/cases",
                     "StartTime": "2026-01-02T03:04:05.000Z",
                     "RedriveCount": self._redriven,
+                    **({"RedriveTime": write_instant(self._started_at)} if self._redriven else {}),
                 },
                 "StateMachine": {"Id": ARNS.machine(self.machine_name), "Name": self.machine_name},
             },
@@ -247,16 +256,19 @@ class MemoryRunner:
         ended = child.finish()
         took = (child.instant - self.instant).total_seconds()
         if command.map_run is not None:
+            self.world.children.setdefault(command.map_run["arn"], []).append(_described(child, ended))
             result: Signal = (
                 Succeeded(*at, ended.output) if ended.status == "SUCCEEDED" else Failed(*at, ended.error, ended.cause)
             )
             self._push(took, "signal", result)
             return
+        if command.awaits == "token":
+            return
         as_text = (lambda value: value) if command.awaits == "end_as_json" else json.dumps
         described = {**reference, "Input": as_text(child.payload), "Status": ended.status}
         if ended.status == "SUCCEEDED":
             self._push(took, "signal", Succeeded(*at, {**described, "Output": as_text(ended.output)}))
-        elif command.awaits != "token":
+        else:
             cause = json.dumps({**described, "Error": ended.error, "Cause": ended.cause})
             self._push(took, "signal", Failed(*at, "States.TaskFailed", cause))
 
@@ -274,18 +286,11 @@ class MemoryRunner:
         return MemoryRunner(machine, payload, self.world, name, machine_name, instant=self.instant)
 
     def _read_items(self, reader: Any) -> list[Any]:
-        key = reader["Parameters"].get("Key")
-        if key not in self.world.objects:
-            raise StateFault("States.ItemReaderFailed", f"there is no object {key}")
-        items: list[Any] = self.world.objects[key]
+        items: list[Any] = read_items(self.world.objects, reader)
         return items
 
     def _write_results(self, writer: Any, results: list[Any]) -> Any:
-        bucket = writer["Parameters"].get("Bucket")
-        if not bucket:
-            raise StateFault("States.ResultWriterFailed", "The field 'Bucket' is required but was missing")
-        self.world.written.append((writer, results))
-        return {"Bucket": bucket, "Key": "results/manifest.json"}
+        return write_results(self.world.objects, writer, results, self.world.children.get(writer["MapRunArn"], ()))
 
     def _push(self, seconds: float, kind: str, thing: Any) -> None:
         if kind == "signal":
@@ -295,7 +300,9 @@ class MemoryRunner:
 
 def run_case(case: Case, *, interrupts: bool = False) -> tuple[MemoryRunner, Ended]:
     """Run a case to its end."""
-    world = World(case.answers, case.machines, case.objects)
+    world = World(case.answers, case.machines)
+    for key, value in case.objects.items():
+        world.objects.put(key_in_bucket("b", key), object_content(value))
     runner = MemoryRunner(
         read_definition(json.dumps(case.definition)),
         case.input,
@@ -304,6 +311,25 @@ def run_case(case: Case, *, interrupts: bool = False) -> tuple[MemoryRunner, End
         interrupts=interrupts,
     )
     return runner, runner.finish(case.events)
+
+
+def _described(child: MemoryRunner, ended: Ended) -> ChildExecution:
+    record = Execution(
+        machine=child.machine_name,
+        name=child.name,
+        job_id="job",
+        status=ExecutionStatus(ended.status),
+        definition_sha256="",
+        region=ARNS.region,
+        account=ARNS.account,
+        input="",
+        error=ended.error,
+        cause=ended.cause,
+        started_at=child.began,
+        stopped_at=child.instant,
+    )
+    output = json.dumps(ended.output) if ended.status == "SUCCEEDED" else None
+    return ChildExecution(record, json.dumps(child.payload), output)
 
 
 def _at_path(machine: Machine, path: str) -> Machine:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from jobtable.workflows.asl.expressions import jsonata_library as library
 from jobtable.workflows.asl.expressions.bounded_patterns import Match, Pattern
 from jobtable.workflows.asl.expressions.java_random import JavaRandom
+from jobtable.workflows.asl.expressions.jsonata_numbers import NUMBER_FUNCTIONS
 from jobtable.workflows.asl.expressions.jsonata_values import (
     MOST_BYTES,
     MemoryExceededError,
@@ -26,7 +25,6 @@ from jobtable.workflows.asl.expressions.scope import Scope
 
 _MOST_RANGE = 360_145
 _ALGORITHMS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha384", "SHA-512": "sha512"}
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[Ee][+-]?\d+)?|0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+")
 _GROUP = re.compile(r"\$(\$|\d+|)")
 
 
@@ -117,17 +115,23 @@ def text_of(value: Any = None, is_pretty: bool | None = None) -> str | None:
     return "" if library.is_callable(value) else to_text(value, is_pretty=bool(is_pretty))
 
 
-def _number(value: Any = None) -> Any:
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    if isinstance(value, bool):
-        return int(value)
-    if not isinstance(value, str):
-        raise library.fail("T0410", 1, "number")
-    if not _NUMBER.fullmatch(value):
-        raise library.fail("D3030", value)
-    number = float(int(value, 0)) if value[1:2] in set("xXbBoO") else float(Decimal(value))
-    return int(number) if number.is_integer() else number
+def _count(values: Any = None) -> int:
+    if values is None:
+        return 0
+    return len(values) if isinstance(values, list) else 1
+
+
+def _sort(values: list[Any] | None = None, comparator: Any = None) -> Any:
+    if values is None:
+        return None
+    is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in values]
+    if comparator is None and not all(is_number) and not all(isinstance(each, str) for each in values):
+        raise library.fail("D3070")
+    return library.sort(values, comparator)
+
+
+def _from_millis(millis: float | None = None, picture: str | None = None, timezone: str | None = None) -> str | None:
+    return None if millis is None else library.format_millis(int(millis), picture, timezone)
 
 
 def _pad(text: str | None = None, width: float | None = None, filler: str | None = None) -> str | None:
@@ -207,15 +211,6 @@ def _group(reference: str, match: Match) -> str:
     return reference[len(str(count)) :] if count else reference[1:]
 
 
-def _parse_integer(text: str | None = None, picture: str | None = None) -> Any:
-    if text is None or picture is None:
-        return None
-    try:
-        return library.parse_integer(text, picture)
-    except ValueError:
-        return math.nan
-
-
 def _to_millis(text: str | None = None, picture: str | None = None) -> Any:
     if text is None:
         return None
@@ -254,11 +249,13 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "range": (_range, "<nnn?:a>"),
     "hash": (_hash, "<ss?:s>"),
     "string": (text_of, "<x-b?:s>"),
-    "number": (_number, "<(nsb)-:n>"),
+    **NUMBER_FUNCTIONS,
+    "count": (_count, "<x:n>"),
+    "sort": (_sort, "<af?:a>"),
+    "fromMillis": (_from_millis, "<n-s?s?:s>"),
     "pad": (_pad, "<s-ns?:s>"),
     "join": (_join, "<a<s>s?:s>"),
     "replace": (_replace, "<s-(sf)(sf)n?:s>"),
-    "parseInteger": (_parse_integer, "<s-s:n>"),
     "toMillis": (_to_millis, "<s-s?:n>"),
     "distinct": (_distinct, "<x:x>"),
     "spread": (_spread, "<x-:a<o>>"),

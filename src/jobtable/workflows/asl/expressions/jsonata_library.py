@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,20 @@ def apply(function: Any, arguments: list[Any]) -> Any:
 
 def format_millis(millis: int, picture: str | None, timezone: str | None) -> str:
     """Return a time as `$fromMillis` does."""
-    return str(functions.Functions.datetime_from_millis(millis, picture, timezone))
+    try:
+        return str(functions.Functions.datetime_from_millis(millis, picture, timezone))
+    except KeyError as error:
+        raise fail("D3132", *error.args) from None
+
+
+def format_number(value: Decimal, picture: str, symbols: Mapping[str, str]) -> str:
+    """Return a number as `$formatNumber` does."""
+    return str(functions.Functions.format_number(value, picture, symbols))
+
+
+def sort(values: list[Any], comparator: Any) -> Any:
+    """Return values in order, as `$sort` does."""
+    return functions.Functions.sort(values, comparator)
 
 
 def parse_time(text: str, picture: str | None) -> Any:

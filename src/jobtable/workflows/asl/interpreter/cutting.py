@@ -71,6 +71,8 @@ def _record_cut(strand: Strand, child: Strand, previous: int) -> None:
     for grandchild in child.children():
         if grandchild.phase not in ENDED_PHASES:
             _record_cut(child, grandchild, previous)
+    if "map_run" in child.memory.get("fan", {}):
+        append(strand.run, previous, "MapRunAborted")
     if child.state.type in _ABORTED_TYPES:
         append(strand.run, previous, f"{child.state.type}StateAborted")
 

@@ -11,6 +11,8 @@ from jobtable.workflows.asl.interpreter.strand import Phase, Strand, dump
 from jobtable.workflows.asl.machine import StateFault
 from jobtable.workflows.asl.run import Json, MapRun, StartExecution
 
+STATE_DATA = "STATE_DATA"
+"""Where items come from that no ItemReader reads."""
 ITEM_READER_FAILED = "States.ItemReaderFailed"
 RESULT_WRITER_FAILED = "States.ResultWriterFailed"
 
@@ -35,8 +37,8 @@ def new_map_run(strand: Strand) -> str:
     return (Arns() if arn is None else arn.arns).map_run(name, label_of(strand), str(run_id))
 
 
-def read_source(strand: Strand, value: Json) -> Json:
-    """Return the items that an ItemReader reads."""
+def read_source(strand: Strand, value: Json) -> tuple[Json, str]:
+    """Return the items that an ItemReader reads, and where they come from."""
     reader = strand.fields["ItemReader"]
     wanted = _request(strand, "ItemReader", value)
     config = dict(reader.get("ReaderConfig", {}))
@@ -49,7 +51,10 @@ def read_source(strand: Strand, value: Json) -> Json:
     items: Json = strand.run.read_items({**wanted, "ReaderConfig": config})
     if not isinstance(items, list | dict):
         raise StateFault(ITEM_READER_FAILED, "Attempting to map over non-iterable node.")
-    return items if most is None or isinstance(items, dict) else items[: int(most)]
+    where = wanted["Parameters"]
+    parts = [where.get("Bucket", ""), *([where["Key"]] if "Key" in where else [])]
+    kept = items if most is None or isinstance(items, dict) else items[: int(most)]
+    return kept, "S3://" + "/".join(map(str, parts))
 
 
 def batch_items(strand: Strand, items: list[Json], value: Json) -> list[tuple[Json, int]]:
@@ -62,7 +67,8 @@ def batch_items(strand: Strand, items: list[Json], value: Json) -> list[tuple[Js
     frame: dict[str, Json] = {}
     if "BatchInput" in batcher:
         frame["BatchInput"] = evaluate(strand, "ItemBatcher/BatchInput", batcher["BatchInput"], value)
-    empty = len(dump({**frame, "Items": []}).encode(errors="surrogatepass"))
+    # One less than it is: each item brings a comma, and the last one has none.
+    empty = len(dump({**frame, "Items": []}).encode(errors="surrogatepass")) - 1
     batches: list[list[Json]] = []
     size = 0
     for item in items:

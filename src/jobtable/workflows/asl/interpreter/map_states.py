@@ -20,6 +20,7 @@ from jobtable.workflows.asl.interpreter.fanout import add_child, gather, open_fa
 from jobtable.workflows.asl.interpreter.filling import fill
 from jobtable.workflows.asl.interpreter.history import append, follow, record, record_aside
 from jobtable.workflows.asl.interpreter.map_runs import (
+    STATE_DATA,
     batch_items,
     is_distributed,
     new_map_run,
@@ -50,7 +51,8 @@ def start_map(strand: Strand) -> None:
         fan = open_fan(strand, concurrency or MOST_DISTRIBUTED)
         fan["map_run"] = new_map_run(strand)
         record(strand, "MapRunStarted", {"mapRunArn": fan["map_run"]})
-        source = _keyed(read_source(strand, value) if has_reader else items)
+        read, origin = read_source(strand, value) if has_reader else (items, STATE_DATA)
+        source = [{**each, "Source": origin} for each in _keyed(read)]
         batches = batch_items(strand, [_select(strand, item, value) for item in source], value)
         strand.memory["items"] = [{"Value": batch, "Weight": weight} for batch, weight in batches]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobtable.workflows.asl.interpreter.cutting import discard_children
 from jobtable.workflows.asl.interpreter.history import append, follow
 from jobtable.workflows.asl.interpreter.map_runs import submit_batch
-from jobtable.workflows.asl.interpreter.strand import Phase, Strand, root_of
+from jobtable.workflows.asl.interpreter.strand import Phase, Strand, root_of, write_instant
 from jobtable.workflows.asl.run import Run
 
 
@@ -13,7 +13,8 @@ def redrive(run: Run, count: int = 1) -> None:
     """Continue a run whose frames were kept after it failed, timed out or was aborted; `count` is how often so far."""
     run.ended = None
     run.notes.clear()
-    run.context = {**run.context, "Execution": {**run.context.get("Execution", {}), "RedriveCount": count}}
+    redriven_now = {"RedriveCount": count, "RedriveTime": write_instant(run.now())}
+    run.context = {**run.context, "Execution": {**run.context.get("Execution", {}), **redriven_now}}
     redriven = append(run, run.last_event_id, "ExecutionRedriven", {"redriveCount": count})
     _continue(root_of(run), redriven, count)
 

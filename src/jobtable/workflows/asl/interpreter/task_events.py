@@ -12,14 +12,19 @@ _FAMILIES = {ResourceKind.FUNCTION: "LambdaFunction", ResourceKind.ACTIVITY: "Ac
 
 
 def record_scheduled(
-    strand: Strand, resource: Resource, handed: Json, timeout: float | None, heartbeat: float | None
+    strand: Strand, resource: Resource, handed: Json, limits: tuple[float | None, float | None], role: str | None
 ) -> None:
-    """Record that a task was handed over."""
-    limits = without_none(timeoutInSeconds=timeout, heartbeatInSeconds=heartbeat)
+    """Record that a task was handed over, with its timeout and heartbeat, for a role other than the machine's."""
+    timeout, heartbeat = limits
+    more = without_none(
+        timeoutInSeconds=timeout,
+        heartbeatInSeconds=heartbeat,
+        taskCredentials=None if role is None else {"roleArn": role},
+    )
     if resource.kind in _FAMILIES:
-        details = {"input": dump(handed), "resource": resource.arn, **limits}
+        details = {"input": dump(handed), "resource": resource.arn, **more}
     else:
-        details = {"parameters": dump(handed), "region": _region(strand), **_names(resource), **limits}
+        details = {"parameters": dump(handed), "region": _region(strand), **_names(resource), **more}
     _record(strand, resource, "Scheduled", details)
 
 

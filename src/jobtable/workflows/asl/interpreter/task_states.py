@@ -10,6 +10,7 @@ from jobtable.workflows.asl.interpreter.dataflow import (
     Leaving,
     check_size,
     effective_input,
+    evaluate,
     leave_with_result,
     payload,
     read_number,
@@ -59,8 +60,10 @@ def start_task(strand: Strand) -> None:
     check_size(handed, resource.arn if resource.kind is ResourceKind.FUNCTION else resource.history_type)
     timeout = read_number(strand, "TimeoutSeconds", value)
     heartbeat = read_number(strand, "HeartbeatSeconds", value)
-    command = _command(strand, resource, handed, token, (timeout, heartbeat))
-    record_scheduled(strand, resource, handed, timeout, heartbeat)
+    limits = (timeout, heartbeat)
+    role = _role(strand, resource, value)
+    command = _command(strand, resource, handed, token, limits)
+    record_scheduled(strand, resource, handed, limits, role)
     strand.run.commands.append(command)
     now = strand.run.now()
     strand.memory["call"] = Call(
@@ -71,6 +74,14 @@ def start_task(strand: Strand) -> None:
         heartbeat_seconds=heartbeat,
     )
     await_call(strand)
+
+
+def _role(strand: Strand, resource: Resource, value: Json) -> str | None:
+    """Return the role of the Credentials, which activities do not have."""
+    if "Credentials" not in strand.fields or resource.kind is ResourceKind.ACTIVITY:
+        return None
+    role: str | None = evaluate(strand, "Credentials", strand.fields["Credentials"], value).get("RoleArn")
+    return role
 
 
 def await_call(strand: Strand) -> None:

@@ -61,7 +61,7 @@ class Case:
 def read_cases(folder: Path = FOLDER) -> Iterator[Case]:
     """Read the cases of all files, in order."""
     for path in sorted(folder.glob("*.yaml")):
-        for members in yaml.load(path.read_text(), Loader=_Loader):
+        for members in yaml.load(path.read_text(), Loader=CaseLoader):
             yield Case(path.stem, **members)
 
 
@@ -110,11 +110,11 @@ def _read(actual: Any, expected: Any) -> Any:
     return actual
 
 
-class _Loader(yaml.SafeLoader):
+class CaseLoader(yaml.SafeLoader):
     """YAML without timestamps: they are text in definitions."""
 
 
-_Loader.yaml_implicit_resolvers = {
+CaseLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }

@@ -6,12 +6,12 @@ from jobtable.errors import AlreadyExistsError, JobStateError, NotFoundError
 from jobtable.workflows.asl.api.calls import Call, Response, seconds, without_none
 from jobtable.workflows.asl.api.execution_descriptions import payload_members
 from jobtable.workflows.asl.api.executions_found import execution_arn, find_execution, record_arns
-from jobtable.workflows.asl.api.json_text import JsonTextFault, read_json
 from jobtable.workflows.asl.api.machine_faults import machine_faults
 from jobtable.workflows.asl.api.named_resources import check_name, read_machine_arn
 from jobtable.workflows.asl.api.refusals import execution_missing, invalid, refused, type_not_supported
 from jobtable.workflows.asl.api.request_rules import MOST_DATA_BYTES
 from jobtable.workflows.asl.entities import MachineType
+from jobtable.workflows.asl.json_text import JsonTextFault, read_json
 from jobtable.workflows.asl.verbs import RunnableMachine
 
 

@@ -34,7 +34,8 @@ def invalid_token() -> OperationRefused:
 def invalid_definition(error: InvalidDefinitionError) -> OperationRefused:
     """Return the error with all faults of a definition."""
     faults = (
-        f"{each.code}: {each.message}{f' at {each.location}' if each.location else ''}"
+        # AWS writes `null` for a fault of no one place.
+        f"{each.code}: {each.message} at {each.location or 'null'}"
         for each in error.diagnostics
         if each.severity == "ERROR"
     )

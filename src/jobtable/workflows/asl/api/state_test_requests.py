@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobtable.workflows.asl.api.calls import Call
-from jobtable.workflows.asl.api.json_text import JsonTextFault, read_json
 from jobtable.workflows.asl.api.refusals import invalid, invalid_definition, refused
 from jobtable.workflows.asl.api.state_test_contexts import check_context
 from jobtable.workflows.asl.entities import MachineType
+from jobtable.workflows.asl.json_text import JsonTextFault, read_json
 from jobtable.workflows.asl.machine import InvalidDefinitionError, Language, State, StateType
 from jobtable.workflows.asl.resources import Pattern, ResourceKind, parse_resource
 

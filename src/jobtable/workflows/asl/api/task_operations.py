@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from jobtable.errors import NotFoundError, TaskClosedError, TokenRefusedError
 from jobtable.workflows.asl.api.calls import Call, Response
-from jobtable.workflows.asl.api.json_text import JsonTextFault, read_json
 from jobtable.workflows.asl.api.refusals import invalid_token, refused
 from jobtable.workflows.asl.api.request_rules import MOST_DATA_BYTES
+from jobtable.workflows.asl.json_text import JsonTextFault, read_json
 
 
 def succeed(call: Call) -> Response:

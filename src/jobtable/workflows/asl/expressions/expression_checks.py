@@ -8,7 +8,7 @@ from typing import Any
 
 from jobtable.workflows.asl.expressions import jsonata_library as library
 from jobtable.workflows.asl.expressions.failures import ExpressionSyntaxError
-from jobtable.workflows.asl.expressions.intrinsic_syntax import PREFIX, Invocation, parse_intrinsic
+from jobtable.workflows.asl.expressions.intrinsic_syntax import COUNTS, PREFIX, Invocation, parse_intrinsic
 from jobtable.workflows.asl.expressions.jsonata_evaluation import find_expression
 from jobtable.workflows.asl.expressions.jsonata_references import ERROR_OUTPUT, ROOT, find_references, find_variables
 from jobtable.workflows.asl.expressions.path_parser import parse_path
@@ -49,10 +49,20 @@ def find_function_fault(text: str) -> str | None:
     if not text.startswith(PREFIX):
         return find_path_fault(text)
     try:
-        parse_intrinsic(text)
+        return _find_count_fault(parse_intrinsic(text))
     except ExpressionSyntaxError as error:
         return str(error)
-    return None
+
+
+def _find_count_fault(invocation: Invocation) -> str | None:
+    """Return which function has too few or too many arguments, or None."""
+    least, most = COUNTS[invocation.name]
+    count = len(invocation.arguments)
+    if count < least or (most is not None and count > most):
+        wanted = f"{least}" if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+        return f"'{PREFIX}{invocation.name}' takes {wanted} arguments, not {count}"
+    inner = (_find_count_fault(each) for each in invocation.arguments if isinstance(each, Invocation))
+    return next((fault for fault in inner if fault is not None), None)
 
 
 def find_template_faults(template: Any, language: Language, *, has_error_output: bool = False) -> list[TemplateFault]:
@@ -97,9 +107,12 @@ def _jsonata_faults(place: str, text: str, *, has_error_output: bool) -> Iterato
         yield TemplateFault(place, "The expression is nested too deeply", INVALID_JSONATA)
         return
     for name in references:
-        if name == ROOT or (name == ERROR_OUTPUT and not has_error_output):
+        if name == ROOT:
             yield TemplateFault(place, f"Reference to '{name}' is not supported.", UNSUPPORTED_JSONATA)
-        elif name != ERROR_OUTPUT:
+        elif name == ERROR_OUTPUT:
+            if not has_error_output:
+                yield TemplateFault(place, f"Field '{name}' does not exist.", UNSUPPORTED_JSONATA)
+        else:
             message = f"Reference to '{name}' at the top level is not supported."
             yield TemplateFault(place, message, UNSUPPORTED_JSONATA)
 

@@ -12,28 +12,27 @@ from jobtable.workflows.asl.expressions.path_parser import read_path_at
 from jobtable.workflows.asl.expressions.path_syntax import ROOT, Path
 
 PREFIX = "States."
-NAMES = frozenset(
-    {
-        "Array",
-        "ArrayContains",
-        "ArrayGetItem",
-        "ArrayLength",
-        "ArrayPartition",
-        "ArrayRange",
-        "ArrayUnique",
-        "Base64Decode",
-        "Base64Encode",
-        "Format",
-        "Hash",
-        "JsonMerge",
-        "JsonToString",
-        "MathAdd",
-        "MathRandom",
-        "StringSplit",
-        "StringToJson",
-        "UUID",
-    }
-)
+COUNTS: dict[str, tuple[int, int | None]] = {
+    "Array": (0, None),
+    "ArrayContains": (2, 2),
+    "ArrayGetItem": (2, 2),
+    "ArrayLength": (1, 1),
+    "ArrayPartition": (2, 2),
+    "ArrayRange": (3, 3),
+    "ArrayUnique": (1, 1),
+    "Base64Decode": (1, 1),
+    "Base64Encode": (1, 1),
+    "Format": (1, None),
+    "Hash": (2, 2),
+    "JsonMerge": (3, 3),
+    "JsonToString": (1, 1),
+    "MathAdd": (2, 2),
+    "MathRandom": (2, 3),
+    "StringSplit": (2, 2),
+    "StringToJson": (1, 1),
+    "UUID": (0, 0),
+}
+"""The functions, each with the least and the greatest number of its arguments."""
 _MOST_NESTED = 10
 _NAME = re.compile(r"\w+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
@@ -84,7 +83,7 @@ def _read_invocation(reader: ExpressionText) -> Invocation:
     reader.enter(_MOST_NESTED)
     reader.expect(PREFIX)
     name = reader.match(_NAME)
-    if name not in NAMES:
+    if name not in COUNTS:
         raise reader.error(f"unknown intrinsic function 'States.{name or ''}'")
     reader.skip_space()
     reader.expect("(")

@@ -75,9 +75,10 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create a queue; exit with 4 if it already exists."""
-    given = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
-    options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    _print(services.jobs.create_queue(name, **options), as_json)
+    queue = services.jobs.create_queue(
+        name, max_concurrent_jobs=max_concurrent_jobs, priority=priority, description=description
+    )
+    _print(queue, as_json)
 
 
 @app.command(example="jobtable queues change gpu --max-concurrent-jobs 8")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from jobtable.errors import AlreadyExistsError, ConditionFailedError, ConflictError, NotFoundError, missing
 from jobtable.jobs.core import EngineCore
 from jobtable.jobs.lifecycle.transitions import add_queue
-from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, Queue, QueueJob
-from jobtable.jobs.verbs import QueueState
+from jobtable.jobs.stored.entities import Job, Queue, QueueJob
+from jobtable.jobs.verbs import QueueSettings, QueueState
 
 _MOST_EXAMINED = 10_000
 """How many entries of a queue are searched for one that the indexes do not show."""
@@ -18,12 +18,9 @@ _MOST_EXAMINED = 10_000
 class Queues(EngineCore):
     """The verbs of queues; see `JobVerbs`."""
 
-    def create_queue(
-        self, name: str, *, max_concurrent_jobs: int = DEFAULT_CONCURRENCY, priority: int = 500, description: str = ""
-    ) -> Queue:
-        settings = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
+    def create_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Queue:
         try:
-            return add_queue(self.store, self.clock, name, **settings)
+            return add_queue(self.store, self.clock, name, **_given(settings))
         except AlreadyExistsError as error:
             hint = "change_queue(...), or `jobtable queues change`, changes its settings"
             raise AlreadyExistsError(f"queue {name} already exists", hint=hint) from error
@@ -53,16 +50,8 @@ class Queues(EngineCore):
         entries = self.store.query(QueueJob.key(queue_name=name), limit=_MOST_EXAMINED) if certain else ()
         return any(entry.rank is not None or entry.not_before is not None for entry in entries)
 
-    def change_queue(
-        self,
-        name: str,
-        *,
-        max_concurrent_jobs: int | None = None,
-        priority: int | None = None,
-        description: str | None = None,
-    ) -> Queue:
-        given = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
-        return self._set(name, **{field: value for field, value in given.items() if value is not None})
+    def change_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Queue:
+        return self._set(name, **_given(settings))
 
     def pause_queue(self, name: str) -> Queue:
         return self._set(name, paused_at=self.clock.now())
@@ -100,3 +89,7 @@ class Queues(EngineCore):
             if each.job_id == job.job_id:
                 return number
         raise NotFoundError(f"job {job.job_id} has just left queue {entry.queue_name}")
+
+
+def _given(settings: QueueSettings) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}

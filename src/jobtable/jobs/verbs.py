@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypedDict, TypeVar, Unpack
 
 from jobtable.clock import Clock
 from jobtable.errors import JobtableError
@@ -17,7 +17,7 @@ from jobtable.jobs.read.progress import Timing
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.report.recording import Recording
-from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Instance, Job, JobDependency, Queue
+from jobtable.jobs.stored.entities import Instance, Job, JobDependency, Queue
 from jobtable.jobs.submit.definition import DependsOn, NewJob
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
@@ -71,6 +71,14 @@ class ManyVerbs(Protocol):
     def act(self, verb: ManyVerb, job_ids: Iterable[str], **options: Any) -> Iterator[ActedOn[Any]]:
         """Use a verb on jobs."""
         ...
+
+
+class QueueSettings(TypedDict, total=False):
+    """What a caller may set of a queue; None leaves a setting as it is, or at its default."""
+
+    max_concurrent_jobs: int | None
+    priority: int | None
+    description: str | None
 
 
 class Opened(Protocol):
@@ -175,21 +183,12 @@ class JobVerbs(Opened, Protocol):
 
     # --- queues -----------------------------------------------------------------------------------------------------
 
-    def create_queue(
-        self, name: str, *, max_concurrent_jobs: int = DEFAULT_CONCURRENCY, priority: int = 500, description: str = ""
-    ) -> Queue:
-        """Create a queue, or raise AlreadyExistsError."""
+    def create_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Queue:
+        """Create a queue, or raise AlreadyExistsError; the first job of a missing queue creates it with defaults."""
         ...
 
-    def change_queue(
-        self,
-        name: str,
-        *,
-        max_concurrent_jobs: int | None = None,
-        priority: int | None = None,
-        description: str | None = None,
-    ) -> Queue:
-        """Change the settings of a queue that are not None."""
+    def change_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Queue:
+        """Change settings of a queue."""
         ...
 
     def pause_queue(self, name: str) -> Queue:

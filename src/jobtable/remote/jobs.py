@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic_core import to_jsonable_python
 
 from jobtable.errors import JobtableError
 from jobtable.jobs.read.job_reads import JobReads
-from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Job, JobDependency, Queue
+from jobtable.jobs.stored.entities import Job, JobDependency, Queue
 from jobtable.jobs.submit.definition import DependsOn, NewJob, new_job
-from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerb, ManyVerbs
+from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerb, ManyVerbs, QueueSettings
 from jobtable.objects import ObjectStore
 from jobtable.remote.server import Server, error_of, path_of
 from jobtable.store import Store
@@ -72,27 +72,12 @@ class ServerJobs(JobReads, JobVerbs):
         answer = self._server.write("DELETE", path_of("jobs", job_id), query={"tree": tree})
         return int(answer["count"])
 
-    def create_queue(
-        self, name: str, *, max_concurrent_jobs: int = DEFAULT_CONCURRENCY, priority: int = 500, description: str = ""
-    ) -> Queue:
-        body = {
-            "queue_name": name,
-            "max_concurrent_jobs": max_concurrent_jobs,
-            "priority": priority,
-            "description": description,
-        }
-        return Queue.model_validate(self._server.create("/queues", body))
+    def create_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Queue:
+        given = {setting: value for setting, value in settings.items() if value is not None}
+        return Queue.model_validate(self._server.create("/queues", {"queue_name": name, **given}))
 
-    def change_queue(
-        self,
-        name: str,
-        *,
-        max_concurrent_jobs: int | None = None,
-        priority: int | None = None,
-        description: str | None = None,
-    ) -> Queue:
-        body = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
-        return self._queue("PATCH", name, body=body)
+    def change_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Queue:
+        return self._queue("PATCH", name, body=settings)
 
     def pause_queue(self, name: str) -> Queue:
         return self._queue("POST", name, "pause")

@@ -52,8 +52,8 @@ class ServerRuns(ConversationRuns):
         *,
         seed: int | None = None,
         new_run_id: str | None = None,
-        user: str = "local",
-        queue: str = QUEUE,
+        user: str = "local",  # as above
+        queue: str = QUEUE,  # as above
     ) -> Run:
         _refuse_another_queue(queue)
         path = path_of("conversation-runs", run_id, "rerun")

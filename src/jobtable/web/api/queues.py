@@ -9,12 +9,12 @@ from fastapi import Query
 from pydantic import Field
 
 from jobtable.jobs.read.queries import JobQueries
-from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, Queue, QueueJob
+from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, QueueJob
 from jobtable.jobs.stored.field_types import Priority
 from jobtable.jobs.verbs import JobVerbs
 from jobtable.web.api.route_parts import Body, Id, api_router
 from jobtable.web.api.verb_routes import add_verbs
-from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.guard import READ, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.injection import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
 
@@ -28,7 +28,7 @@ Concurrency = Annotated[int, Field(ge=1, le=10**6)]
 class NewQueue(Body):
     """A queue to create."""
 
-    queue_name: Id = Field(examples=["gpu"])
+    name: Id = Field(alias="queue_name", examples=["gpu"])
     max_concurrent_jobs: Concurrency = DEFAULT_CONCURRENCY
     priority: Priority = 500
     description: str = Field("", max_length=10_000)
@@ -40,18 +40,6 @@ class QueueChange(Body):
     max_concurrent_jobs: Concurrency | None = None
     priority: Priority | None = None
     description: str | None = Field(None, max_length=10_000)
-
-
-@creation.post("/queues", status_code=201)
-@allow(WRITE)
-def create_queue(body: NewQueue, jobs: TheJobs) -> Queue:
-    """Create a queue. Submitting a job to a missing queue creates it with default settings."""
-    return jobs.create_queue(
-        body.queue_name,
-        max_concurrent_jobs=body.max_concurrent_jobs,
-        priority=body.priority,
-        description=body.description,
-    )
 
 
 @router.get("/queues/{queue_name}/jobs")
@@ -69,6 +57,7 @@ def list_jobs_of_queue(
     return paging.page(found, under=partial(queries.get_queue, queue_name))
 
 
+add_verbs(creation, TheJobs, {}, ("create_queue", "POST /queues 201", JobVerbs.create_queue, NewQueue))
 add_verbs(
     router,
     TheJobs,

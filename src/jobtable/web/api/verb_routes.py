@@ -114,7 +114,11 @@ def _signature(verb: Verb, service: Any, hints: Mapping[str, Any]) -> inspect.Si
     if (body := hints.get("body")) is not None:
         handed["body"] = body
         inside = {name for model in (body, *get_args(body)) for name in getattr(model, "model_fields", ())}
-    own = [each for each in inspect.signature(verb).parameters.values() if each.name not in {"self", "limit", *inside}]
+    own = [
+        each
+        for each in inspect.signature(verb).parameters.values()
+        if each.name not in {"self", "limit", *inside} and each.kind is not each.VAR_KEYWORD
+    ]
     return inspect.Signature([*starmap(_handed, handed.items()), *(_parameter(each, hints[each.name]) for each in own)])
 
 

@@ -71,12 +71,12 @@ class Driver:
         self.jobs = jobs
         self.clock = clock
         self.service = DurableService(jobs)
-        self._effects = effects
+        self.effects = effects
         self._name = name
 
     def run(self, handler: str, name: str = "run") -> DurableExecution:
         """Start an execution and run it to its end."""
-        self.service.start(handler, {"effects": str(self._effects)}, name=name)
+        self.service.start(handler, {"effects": str(self.effects)}, name=name)
         return self.run_to_end(handler, name)
 
     def run_to_end(self, handler: str, name: str = "run") -> DurableExecution:
@@ -106,7 +106,7 @@ class Driver:
 
     def _answer(self, handler: str) -> bool:
         """Answer the first callback that waits."""
-        lines = self._effects.read_text().splitlines() if self._effects.exists() else []
+        lines = self.effects.read_text().splitlines() if self.effects.exists() else []
         for callback_id in (line.removeprefix("callback ") for line in lines if line.startswith("callback ")):
             try:
                 answer(self.service, handler, callback_id)

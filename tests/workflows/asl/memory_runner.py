@@ -298,12 +298,14 @@ class MemoryRunner:
         heapq.heappush(self._queue, (self.instant + timedelta(seconds=seconds), next(self._numbers), kind, thing))
 
 
-def run_case(case: Case, *, interrupts: bool = False) -> tuple[MemoryRunner, Ended]:
-    """Run a case to its end."""
+def run_case(
+    case: Case, *, interrupts: bool = False, kind: type[MemoryRunner] = MemoryRunner
+) -> tuple[MemoryRunner, Ended]:
+    """Run a case to its end, in a runner of that kind."""
     world = World(case.answers, case.machines)
     for key, value in case.objects.items():
         world.objects.put(key_in_bucket("b", key), object_content(value))
-    runner = MemoryRunner(
+    runner = kind(
         read_definition(json.dumps(case.definition)),
         case.input,
         world,

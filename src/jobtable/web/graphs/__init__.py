@@ -1,0 +1,1 @@
+"""Graphs that the server lays out and pages draw as SVG."""

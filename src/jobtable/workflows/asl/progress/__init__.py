@@ -1,0 +1,1 @@
+"""How far the states of an execution are, read from its history."""

@@ -78,7 +78,7 @@ def up(
 
 def _refuse_without_extras(*, demo: bool) -> None:
     # Every module of `web` counts: other packages install some of them.
-    needed: dict[str, tuple[str, ...]] = {"web": ("fastapi", "jinja2", "plotly", "uvicorn")}
+    needed: dict[str, tuple[str, ...]] = {"web": ("fastapi", "grandalf", "jinja2", "plotly", "uvicorn")}
     if demo:
         needed |= {system.extra: system.needs for system, _ in declared("demo") if system.extra is not None}
     missing = [extra for extra, modules in needed.items() if None in map(find_spec, modules)]

@@ -47,5 +47,5 @@ def _end_of_line(text: str, width: float, size: float, *, breaks_words: bool = F
             break
     if end == len(text) or breaks_words:
         return end
-    after = max(text.rfind(sign, 0, end) for sign in " -_./:,")
+    after = max(text.rfind(sign, 0, end) for sign in " -_/:,")
     return after + 1 if after > end // 3 else end

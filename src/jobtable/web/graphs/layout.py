@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from grandalf.graphs import Edge, Graph, Vertex
@@ -20,7 +22,10 @@ _ROUNDS = 4
 
 @dataclass(frozen=True)
 class Arrangement(Generic[N]):
-    """The middle of each box, the points of each line from its source to its target, and the size of the whole."""
+    """The middle of each box, the points of each line from its source to its target, and the size of the whole.
+
+    A line changes its column only between two rows, so it never crosses a box of the rows that it passes.
+    """
 
     middles: dict[N, Point]
     lines: list[list[Point]]
@@ -44,11 +49,30 @@ def arrange(sizes: Mapping[N, Point], edges: Sequence[tuple[N, N]], first: N) ->
     vertices = {name: Vertex(name) for name in sizes}
     for name, vertex in vertices.items():
         vertex.view = VertexViewer(*sizes[name])
-    back = _find_back_edges(sizes, edges, first)
+    back = find_back_edges(sizes, edges, first)
     drawn = [_edge(vertices, (b, a) if (a, b) in back else (a, b)) for a, b in edges]
     _place(vertices, drawn, vertices[first])
-    lines = [each.view.points[::-1] if edge in back else each.view.points for each, edge in zip(drawn, edges, strict=True)]
-    return _moved_to_origin(sizes, {name: vertex.view.xy for name, vertex in vertices.items()}, lines)
+    middles = {name: vertex.view.xy for name, vertex in vertices.items()}
+    rows = _rows(sizes, middles)
+    lines = [_in_columns(each.view.points, rows) for each in drawn]
+    lines = [line[::-1] if edge in back else line for line, edge in zip(lines, edges, strict=True)]
+    return _moved_to_origin(sizes, middles, lines)
+
+
+def _rows(sizes: Mapping[N, Point], middles: Mapping[N, Point]) -> dict[int, float]:
+    """Return half the height of each row, by its middle."""
+    rows: dict[int, float] = defaultdict(float)
+    for name, (_, y) in middles.items():
+        rows[round(y)] = max(rows[round(y)], sizes[name][1] / 2)
+    return rows
+
+
+def _in_columns(points: Sequence[Point], rows: Mapping[int, float]) -> list[Point]:
+    """Return a line that goes straight through each row."""
+    line = [points[0]]
+    for (x, y), (next_x, next_y) in pairwise(points):
+        line += [(x, y + rows.get(round(y), 0)), (next_x, next_y - rows.get(round(next_y), 0)), (next_x, next_y)]
+    return line
 
 
 def _edge(vertices: Mapping[N, Any], ends: tuple[N, N]) -> Any:
@@ -79,7 +103,7 @@ def _move(members: Iterable[Any], edges: Iterable[Any], by: float) -> None:
         edge.view.points = [(x + by, y) for x, y in edge.view.points]
 
 
-def _find_back_edges(nodes: Iterable[N], edges: Sequence[tuple[N, N]], first: N) -> set[tuple[N, N]]:
+def find_back_edges(nodes: Iterable[N], edges: Sequence[tuple[N, N]], first: N) -> set[tuple[N, N]]:
     """Return the edges that lead to a box from which one has come, walking down from the first."""
     after: dict[N, list[N]] = {node: [] for node in nodes}
     for source, target in edges:
@@ -105,9 +129,7 @@ def _find_back_edges(nodes: Iterable[N], edges: Sequence[tuple[N, N]], first: N)
     return back
 
 
-def _moved_to_origin(
-    sizes: Mapping[N, Point], middles: dict[N, Point], lines: list[list[Point]]
-) -> Arrangement[N]:
+def _moved_to_origin(sizes: Mapping[N, Point], middles: dict[N, Point], lines: list[list[Point]]) -> Arrangement[N]:
     xs = [x for line in lines for x, _ in line]
     left = min(*xs, *(x - sizes[name][0] / 2 for name, (x, _) in middles.items()), float("inf"))
     top = min(y - sizes[name][1] / 2 for name, (_, y) in middles.items())

@@ -60,7 +60,7 @@ def _add(view: ProgressView, lanes: list[Lane], shown: set[Lane]) -> None:
             view.states[path].visits.append(visit)
             view.states[path].lanes.update(each.status for each in visit.lanes)
             inner[path] += visit.lanes
-    for path, below in inner.items():
+    for below in inner.values():
         if below:
             _add(view, _shown_of(below, shown), shown)
 

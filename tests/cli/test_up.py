@@ -219,7 +219,14 @@ def test_what_cannot_be_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
             assert "Traceback" not in ended.stderr
 
 
-EXTRAS = {"fastapi": "web", "grandalf": "web", "jinja2": "web", "plotly": "web", "sklearn": "conversations", "optuna": "sweeps"}
+EXTRAS = {
+    "fastapi": "web",
+    "grandalf": "web",
+    "jinja2": "web",
+    "plotly": "web",
+    "sklearn": "conversations",
+    "optuna": "sweeps",
+}
 
 
 @pytest.mark.parametrize("missing", EXTRAS)

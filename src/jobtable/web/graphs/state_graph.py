@@ -25,7 +25,7 @@ _LABEL_WIDTH = 168.0
 _LABEL_SIZE = 11.5
 _LABEL_LINE = 15.0
 _LOOP = 30.0
-"""The room beside a state for the loop of its retries."""
+"""The room at both sides of a state for the loop of its retries: so lines still meet its middle."""
 _MOST_DRAWN = 400
 _MOST_UNFOLDED = 60
 """In a machine with more states, the nested machines are folded at first."""
@@ -211,21 +211,22 @@ def _picture_of(state: State, folding: Folding, depth: int) -> Picture:
     name = tuple(fit(state.name, WIDTH - 24, lines=_NAME_LINES))
     if not state.branches or folding.folds(state, depth):
         height = HEIGHT + 16 * (len(name) - 1)
-        box = Box(state, 0, 0, WIDTH, height, name, _detail(state), is_unfolded=False, retries=retries)
-        return Picture(WIDTH + margin, height, (box,))
+        box = Box(state, margin, 0, WIDTH, height, name, _detail(state), is_unfolded=False, retries=retries)
+        return Picture(WIDTH + 2 * margin, height, (box,))
     inner = [_draw(branch, folding, depth + 1) for branch in state.branches]
     width = max(sum(each.width for each in inner) + _PADDING * (len(inner) + 1), WIDTH + 40)
     height = max(each.height for each in inner) + _HEADER + _PADDING
     name = tuple(fit(state.name, width - 64))
-    box = Box(state, 0, 0, width, height, name, _detail(state), is_unfolded=True, retries=retries)
-    x = (width - sum(each.width for each in inner) - _PADDING * (len(inner) - 1)) / 2
-    boxes, arrows = [box], []
+    box = Box(state, margin, 0, width, height, name, _detail(state), is_unfolded=True, retries=retries)
+    x = margin + (width - sum(each.width for each in inner) - _PADDING * (len(inner) - 1)) / 2
+    boxes: list[Box] = [box]
+    arrows: list[Arrow] = []
     for each in inner:
         placed = each.at(x, _HEADER)
         boxes += placed.boxes
         arrows += placed.arrows
         x += each.width + _PADDING
-    return Picture(width + margin, height, tuple(boxes), tuple(arrows))
+    return Picture(width + 2 * margin, height, tuple(boxes), tuple(arrows))
 
 
 def _detail(state: State) -> str:

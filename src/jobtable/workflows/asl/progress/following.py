@@ -196,7 +196,8 @@ class Progress:
             visit = next(each for each in self.visits if any(attempt.map_run == arn for attempt in each.attempts))
             _reopen_visit(visit)
         else:
-            visit = next(each for each in self._around(event) if each.state.type is StateType.MAP and each.is_open)
+            maps = [each for each in self._reachable(event) if each.state.type is StateType.MAP]
+            visit = next((each for each in maps if each.is_open), maps[0])
         if event.type == "MapRunStarted":
             visit.attempts[-1].map_run = arn
         elif event.type == "MapRunFailed":
@@ -321,7 +322,7 @@ class Progress:
 
 def _inside(visit: Visit) -> Iterator[Visit]:
     for lane in visit.lanes:
-        if lane.last is not None and lane.last.lanes:
+        if lane.last is not None and lane.last.state.branches:
             yield lane.last
             yield from _inside(lane.last)
 

@@ -26,6 +26,7 @@ EXPERIMENTS = (
     "cloud",
     "claims",
     "workers",
+    "durable",
     "zombies",
     "clock_jumps",
     "poison",

@@ -34,7 +34,7 @@ def run(trials: int = 200, seed: int = 1, at_once: int = 4) -> Iterator[dict[str
             for _ in range(_JOBS_PER_WORKER):
                 params = {"seconds": chance.uniform(0, 1.0)}
                 jobs.submit(NewJob(name="work", task="faults.tasks:work", params=params, most_interruptions=_MANY))
-            _kill(workers.pop(0), chance.uniform(0, 1.5))
+            kill(workers.pop(0), chance.uniform(0, 1.5))
             if number + at_once < trials:
                 workers.append(start("faults.workers", url, _LEASE_SECONDS, 2))
         opener = partial(open_jobs, url)
@@ -47,7 +47,7 @@ def run(trials: int = 200, seed: int = 1, at_once: int = 4) -> Iterator[dict[str
     yield {"fault": "workers", **told}
 
 
-def _kill(worker: subprocess.Popen[str], seconds: float) -> None:
+def kill(worker: subprocess.Popen[str], seconds: float) -> None:
     """Kill a worker so many seconds after it has begun."""
     if worker.stdout is None or not worker.stdout.readline():
         raise RuntimeError("a worker did not begin")

@@ -270,10 +270,10 @@ class Always(Random):
 # --- completion -----------------------------------------------------------------------------------------------------
 
 COMPLETIONS: dict[str, tuple[CompletionConfig, str, int, int]] = {
-    "all": (CompletionConfig.all_successful(), "FAILURE_TOLERANCE_EXCEEDED", 0, 1),
+    "all": (CompletionConfig(tolerated_failure_count=0), "FAILURE_TOLERANCE_EXCEEDED", 0, 1),
     "tolerant": (CompletionConfig(tolerated_failure_count=1), "FAILURE_TOLERANCE_EXCEEDED", 1, 2),
     "percentage": (CompletionConfig(tolerated_failure_percentage=60), "ALL_COMPLETED", 2, 3),
-    "first": (CompletionConfig.first_successful(), "MIN_SUCCESSFUL_REACHED", 1, 1),
+    "first": (CompletionConfig(min_successful=1), "MIN_SUCCESSFUL_REACHED", 1, 1),
 }
 """How a map of five items, of which the first, third and fourth fail, ends: why, and what succeeded and failed."""
 

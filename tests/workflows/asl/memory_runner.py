@@ -45,6 +45,11 @@ from jobtable.workflows.asl.services.item_reader import read_items
 from jobtable.workflows.asl.services.result_writer import write_results
 from jobtable.workflows.asl.verbs import ChildExecution
 
+
+class NothingHappensError(Exception):
+    """The execution waits for an answer that the world does not give."""
+
+
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ARNS = Arns()
 
@@ -66,6 +71,11 @@ class World:
         position = self.asked.get(name, 0)
         self.asked[name] = position + 1
         return answers[min(position, len(answers) - 1)]
+
+    def fill(self, objects: dict[str, Any]) -> None:
+        """Put objects into the bucket b."""
+        for key, value in objects.items():
+            self.objects.put(key_in_bucket("b", key), object_content(value))
 
 
 @dataclass
@@ -132,7 +142,8 @@ class MemoryRunner:
         moments = [at for at in (ends_at, due[first_due] if first_due else None) if at is not None]
         if self._queue:
             moments.append(self._queue[0][0])
-        assert moments, f"nothing will ever happen: {self.run.frames}"
+        if not moments:
+            raise NothingHappensError(self.run.frames)
         self.instant = max(self.instant, min(moments))
         if self._queue and self._queue[0][0] <= self.instant:
             _, _, kind, thing = heapq.heappop(self._queue)
@@ -303,8 +314,7 @@ def run_case(
 ) -> tuple[MemoryRunner, Ended]:
     """Run a case to its end, in a runner of that kind."""
     world = World(case.answers, case.machines)
-    for key, value in case.objects.items():
-        world.objects.put(key_in_bucket("b", key), object_content(value))
+    world.fill(case.objects)
     runner = kind(
         read_definition(json.dumps(case.definition)),
         case.input,

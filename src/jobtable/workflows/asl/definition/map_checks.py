@@ -139,7 +139,7 @@ def _check_reader_config(value: Mapping[str, Any], place: Place) -> None:
     if value.get("InputType") == "CSV":
         if "CSVHeaderLocation" not in value:
             place.error("The field 'CSVHeaderLocation' is required but was missing")
-    elif value.get("InputType") in {"JSON", "JSONL"}:
+    elif value.get("InputType") in ("JSON", "JSONL"):
         for name in _OF_CSV:
             if name in value:
                 place.error(f"Field '{name}' is not supported")

@@ -16,7 +16,7 @@ from jobtable.web.problems import problem_of
 SERVICES_OWN_TEXT = {
     "errors.py",
     "embedded/storage/connections.py",
-    "embedded/server/json_protocol.py",
+    "embedded/server/aws_protocol.py",
     "web/problems.py",
 }
 """Files that read a text of DynamoDB, SQLite, pydantic or Starlette, which have no code for what it says."""

@@ -20,10 +20,12 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.jobs.verbs import JobVerbs
     from jobtable.objects.object_store import ObjectStore
     from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
+    from jobtable.workflows.asl.catalogue.activities import Activities
     from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
     from jobtable.workflows.asl.verbs import ExecutionVerbs
     from jobtable.workflows.durable.lambda_api import LambdaApi
     from jobtable.workflows.durable.verbs import DurableVerbs
+    from jobtable.workflows.function_records import FunctionRecords
 
 T = TypeVar("T")
 
@@ -104,28 +106,41 @@ class Services:
     def durable(self) -> DurableVerbs:
         """Durable functions, which run as jobs."""
         from jobtable.workflows.durable.function_tasks import service_of
-        from jobtable.workflows.tables import workflows
 
-        self._prepare(workflows)
+        self._prepare_workflows()
         return service_of(self.engine)
+
+    @cached_property
+    def functions(self) -> FunctionRecords:
+        """The functions that were published, and where their code is."""
+        from jobtable.workflows.function_records import FunctionRecords
+
+        self._prepare_workflows()
+        return FunctionRecords(self.store)
 
     @cached_property
     def machines(self) -> MachineVerbs:
         """State machines in the Amazon States Language."""
         from jobtable.workflows.asl.catalogue.machines import Machines
         from jobtable.workflows.asl.definition import check_definition
-        from jobtable.workflows.tables import workflows
 
-        self._prepare(workflows)
+        self._prepare_workflows()
         return Machines(self.store, self.objects, check_definition)
+
+    @cached_property
+    def activities(self) -> Activities:
+        """Activities: tasks of state machines that programs anywhere poll for."""
+        from jobtable.workflows.asl.catalogue.activities import Activities
+
+        self._prepare_workflows()
+        return Activities(self.store)
 
     @cached_property
     def executions(self) -> ExecutionVerbs:
         """Executions of state machines, which run as jobs."""
         from jobtable.workflows.asl.execution.executions import executions_of
-        from jobtable.workflows.tables import workflows
 
-        self._prepare(workflows)
+        self._prepare_workflows()
         return executions_of(self.engine)
 
     @cached_property
@@ -141,9 +156,8 @@ class Services:
         """The operations of Lambda on functions and durable executions, by name and in wire form."""
         from jobtable.workflows.durable.function_tasks import service_of
         from jobtable.workflows.durable.lambda_api import LambdaApi
-        from jobtable.workflows.tables import workflows
 
-        self._prepare(workflows)
+        self._prepare_workflows()
         return LambdaApi(service_of(self.engine))
 
     def get(self, kind: type[T]) -> T:
@@ -158,9 +172,15 @@ class Services:
         """Create the missing tables of a system on an embedded store."""
         self._prepare(*tables_of(system))
 
+    def _prepare_workflows(self) -> None:
+        from jobtable.workflows.tables import workflows
+
+        self._prepare(workflows)
+
     def prepare_all(self) -> None:
         """Create the missing tables of the core and of every system with pages, routes or queues."""
-        _ = self.engine, self.machines
+        _ = self.engine
+        self._prepare_workflows()
         for system in registered():
             if system.pages or system.api or system.queues:
                 self.prepare(system)
@@ -245,6 +265,30 @@ class ServerServices(Services):
         if service.remote is None:
             return super()._make(system, service)
         return system.load(service.remote)(self._server, self.jobs)
+
+    @cached_property
+    def durable(self) -> DurableVerbs:
+        from jobtable.remote.durable import ServerDurable
+
+        return ServerDurable(self._server, self.store, self.objects)
+
+    @cached_property
+    def machines(self) -> MachineVerbs:
+        from jobtable.remote.machines import ServerMachines
+
+        return ServerMachines(self._server, self.store, self.objects)
+
+    @cached_property
+    def activities(self) -> Activities:
+        from jobtable.remote.machines import ServerActivities
+
+        return ServerActivities(self._server, self.store)
+
+    @cached_property
+    def executions(self) -> ExecutionVerbs:
+        from jobtable.remote.executions import ServerExecutions
+
+        return ServerExecutions(self._server, self.store)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -33,6 +33,12 @@ LISTS = [
     "workers list --all",
     "workers show i-0",
     "objects list",
+    "machines list",
+    "machines versions orders",
+    "activities list",
+    "functions list",
+    "functions executions charge",
+    "functions show charge/order-0",
     *(command for system in contributions("lists") for command in system.LISTS),
 ]
 ASKED_FOR = {
@@ -74,6 +80,12 @@ def _listed_by_the_core() -> Iterator[Entity]:
         yield golden("jobs/QueueJob", job_id=f"job-{number}", enqueued_at=at)
         yield golden("jobs/Instance", instance_id=f"i-{number}")
         yield golden("jobs/InstanceJob", instance_id="i-0", job_id=f"job-{number}")
+        yield golden("workflows/StateMachine", name=["orders", "returns", "prices"][number])
+        yield golden("workflows/StateMachineVersion", number=number + 1)
+        yield golden("workflows/Activity", name=f"pack-{number}")
+        yield golden("workflows/FunctionRecord", name=f"charge-{number}")
+        yield golden("workflows/DurableExecution", name=f"order-{number}", started_at=at)
+        yield golden("workflows/DurableOperation", execution="order-0", number=number + 1, operation_id=f"1ef{number}")
 
 
 @pytest.mark.parametrize("command", LISTS)

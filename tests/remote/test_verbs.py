@@ -17,11 +17,21 @@ from jobtable.jobs.report.log_text import RunText
 from jobtable.jobs.report.recording import Recording
 from jobtable.jobs.report.run_files import Artifacts
 from jobtable.jobs.verbs import InstanceVerbs, JobVerbs, ManyVerbs, WorkVerbs
+from jobtable.remote.durable import ServerDurable
+from jobtable.remote.executions import ServerExecutions
 from jobtable.remote.jobs import ServerJobs, ServerManyJobs
+from jobtable.remote.machines import ServerActivities, ServerMachines
 from jobtable.remote.recording import ServerArtifacts, ServerCheckpoints, ServerRecording, ServerText
 from jobtable.remote.tokens import ServerTokens
 from jobtable.remote.work import ServerInstances, ServerWork
 from jobtable.system import declared, registered
+from jobtable.workflows.asl.catalogue.activities import Activities
+from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
+from jobtable.workflows.asl.catalogue.machines import Machines
+from jobtable.workflows.asl.execution.executions import Executions
+from jobtable.workflows.asl.verbs import ExecutionVerbs
+from jobtable.workflows.durable.durable_service import DurableService
+from jobtable.workflows.durable.verbs import DurableVerbs
 
 IMPLEMENTED = [
     (JobVerbs, Jobs),
@@ -32,6 +42,12 @@ IMPLEMENTED = [
     (ManyVerbs, ServerManyJobs),
     (InstanceVerbs, Instances),
     (InstanceVerbs, ServerInstances),
+    (MachineVerbs, Machines),
+    (MachineVerbs, ServerMachines),
+    (ExecutionVerbs, Executions),
+    (ExecutionVerbs, ServerExecutions),
+    (DurableVerbs, DurableService),
+    (DurableVerbs, ServerDurable),
 ]
 READS = ("get", "find", "list", "is_", "has_", "count_", "records", "open", "read", "search")
 
@@ -55,7 +71,9 @@ def test_every_verb_is_implemented_with_the_same_signature(protocol: type, kind:
             )
 
 
-@pytest.mark.parametrize("protocol", [JobVerbs, WorkVerbs, ManyVerbs, InstanceVerbs])
+@pytest.mark.parametrize(
+    "protocol", [JobVerbs, WorkVerbs, ManyVerbs, InstanceVerbs, MachineVerbs, ExecutionVerbs, DurableVerbs]
+)
 def test_the_contract_of_every_verb_is_stated_on_the_protocol(protocol: type) -> None:
     assert [name for name, each in verbs_of(protocol).items() if not each.__doc__] == []
 
@@ -72,6 +90,7 @@ def services() -> Iterator[tuple[type, type]]:
     yield RunText, ServerText
     yield Checkpoints, ServerCheckpoints
     yield Artifacts, ServerArtifacts
+    yield Activities, ServerActivities
     for system in registered():
         for service in system.services:
             if service.remote is not None:

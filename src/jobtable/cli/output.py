@@ -63,9 +63,12 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
 
 _LIST_OF_CORE = {
     "access token": "tokens list",
+    "activity": "activities list",
+    "function": "functions list",
     "instance": "workers list --all",
     "job": "jobs list",
     "queue": "queues list",
+    "state machine": "machines list",
 }
 """The command that lists each kind of thing, as `System.listings` has it for the systems' kinds."""
 
@@ -86,6 +89,9 @@ _COLOUR_OF_WORD = {
     "CANCELLED": "magenta",
     "STOPPED": "magenta",
     "INTERRUPTED": "yellow",
+    "SUCCEEDED": "green",
+    "TIMED_OUT": "red",
+    "ABORTED": "magenta",
     "HEALTHY": "green",
     "UNHEALTHY": "red",
     "WARNING": "yellow",

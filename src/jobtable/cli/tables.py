@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -15,8 +13,9 @@ from jobtable.access.entities import AccessToken, AnsweredRequest
 from jobtable.cli.framework import COMMON, Yes, confirm, new_group
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_either, print_json, print_list, print_text, say
+from jobtable.cli.user_modules import import_module_of_user
 from jobtable.dynamodb.template import cloudformation_template
-from jobtable.errors import NotFoundError, kind_and_text
+from jobtable.errors import NotFoundError
 from jobtable.model import Entity, Table
 from jobtable.reference import entity_references, render_page, systems, table_named
 from jobtable.store import Store
@@ -39,7 +38,7 @@ def tables_of(modules: Sequence[str] | None) -> list[Table]:
     """Import modules and return the tables that they declare or whose entities they declare, each once."""
     found: dict[str, Table] = {}
     for name in modules or ():
-        tables = list(_tables_in(_imported(name)))
+        tables = list(_tables_in(import_module_of_user(name)))
         if not tables:
             raise typer.BadParameter(f"{name} declares no tables or entities")
         found |= {table.name: table for table in tables}
@@ -54,15 +53,6 @@ def chosen_table(name: str, modules: Sequence[str] | None) -> Table:
     except NotFoundError as error:
         error.hint = f"{error.hint}; name the module of your own tables with `--module`"
         raise
-
-
-def _imported(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except Exception as error:  # whatever a module raises while it is imported
-        advice = f"; run this in its folder (this is {Path.cwd()}), or install it"
-        reason = f"{kind_and_text(error)}{advice if isinstance(error, ModuleNotFoundError) else ''}"
-        raise typer.BadParameter(f"cannot import {name}: {reason}") from error
 
 
 def _tables_in(module: ModuleType) -> Iterator[Table]:

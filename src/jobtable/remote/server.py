@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from jobtable import errors
 from jobtable.errors import (
     AccessDenied,
     BackendUnavailable,
@@ -33,6 +32,7 @@ from jobtable.errors import (
     request_error,
 )
 from jobtable.settings import without_secret
+from jobtable.workflows.asl.machine import Diagnostic, InvalidDefinitionError
 
 T = TypeVar("T")
 
@@ -340,11 +340,13 @@ def _error(problem: Mapping[str, Any], url: str) -> JobtableError:
     status = int(problem["status"])
     text = problem.get("detail") or problem.get("title")
     detail = str(text or f"HTTP {status}")
-    cls = getattr(errors, str(problem.get("type")), None)
-    if isinstance(cls, type) and issubclass(cls, RequestError):
+    cls = _class_named(str(problem.get("type")))
+    if cls is not None and issubclass(cls, RequestError):
         reason = problem.get("reason")
         return cls(detail) if reason is None or reason in set(ErrorReason) else request_error(str(reason), detail)
-    if isinstance(cls, type) and issubclass(cls, JobtableError):
+    if cls is InvalidDefinitionError:
+        return InvalidDefinitionError(tuple(Diagnostic(**each) for each in problem.get("errors") or ()))
+    if cls is not None:
         return cls(detail)
     if status in (401, 403):
         return AccessDenied(f"{url}: {detail}")
@@ -357,6 +359,17 @@ def _error(problem: Mapping[str, Any], url: str) -> JobtableError:
     if text is None:
         return RequestRefused(f"{url} does not answer as a Jobtable server: {detail}")
     return ConflictError(detail) if status == 409 else RequestRefused(_with_members(detail, problem))
+
+
+def _class_named(name: str) -> type[JobtableError] | None:
+    """Return the class of errors with this name, of those that are loaded: who asks knows which may come."""
+    waiting: list[type[JobtableError]] = [JobtableError]
+    while waiting:
+        cls = waiting.pop()
+        if cls.__name__ == name:
+            return cls
+        waiting += cls.__subclasses__()
+    return None
 
 
 def _with_members(detail: str, problem: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from jobtable.errors import DefinitionError
 from jobtable.settings import Settings
 from jobtable.web import health, static_files
 from jobtable.web.api import add_api
+from jobtable.web.api.machine_executions import MOST_EXPRESS_RUNS
 from jobtable.web.api.work import Recovery
 from jobtable.web.events import all_topics
 from jobtable.web.fastapi_internals import routes_of
@@ -63,6 +64,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
     app.state.metrics = ServerMetrics(store, services.jobs.queries, lambda: feed.viewers)
     app.state.uploads = CapacityLimiter(MOST_AT_ONCE)
+    app.state.express_runs = CapacityLimiter(MOST_EXPRESS_RUNS)
     app.state.recovery = Recovery(services.engine)
     # Routes are added as they are, here and below: include_router would analyse each again, which took half a second.
     for router in (health.router, static_files.router):

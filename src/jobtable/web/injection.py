@@ -17,6 +17,11 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.queries import JobQueries
 from jobtable.objects import ObjectStore
 from jobtable.web.guard import Caller
+from jobtable.workflows.asl.catalogue.activities import Activities
+from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
+from jobtable.workflows.asl.verbs import ExecutionVerbs
+from jobtable.workflows.durable.verbs import DurableVerbs
+from jobtable.workflows.function_records import FunctionRecords
 
 T = TypeVar("T")
 
@@ -45,6 +50,11 @@ TheStore = Annotated[stores.Store, _from_request(lambda request: _services(reque
 TheObjects = Annotated[ObjectStore, _from_request(lambda request: _services(request).objects)]
 TheJobs = Annotated[Jobs, _from_request(lambda request: _services(request).engine)]
 TheQueries = Annotated[JobQueries, _from_request(lambda request: _services(request).jobs.queries)]
+TheMachines = Annotated[MachineVerbs, _from_request(lambda request: _services(request).machines)]
+TheActivities = Annotated[Activities, _from_request(lambda request: _services(request).activities)]
+TheExecutions = Annotated[ExecutionVerbs, _from_request(lambda request: _services(request).executions)]
+TheFunctions = Annotated[FunctionRecords, _from_request(lambda request: _services(request).functions)]
+TheDurable = Annotated[DurableVerbs, _from_request(lambda request: _services(request).durable)]
 TheTokens = Annotated[Tokens, _from_request(lambda request: request.app.state.tokens)]
 
 

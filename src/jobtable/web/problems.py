@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from jobtable import errors
 from jobtable.system import declared
 from jobtable.web.fastapi_internals import routes_of
+from jobtable.workflows.asl.machine import InvalidDefinitionError
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,6 +58,8 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.TableInUse: 409,
     errors.CollectionTooLarge: 409,
     errors.StreamExpired: 410,
+    errors.OperationRefused: 400,
+    InvalidDefinitionError: 400,
     errors.AccessDenied: 502,
     errors.Throttled: 503,
     errors.BackendUnavailable: 503,
@@ -63,7 +67,16 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
 """The status of each error; an error that is not listed has the status of its parent."""
 
 
-_LIST_OF_CORE = {"access token": "tokens", "instance": "instances", "job": "jobs", "queue": "queues", "table": "tables"}
+_LIST_OF_CORE = {
+    "access token": "tokens",
+    "activity": "activities",
+    "function": "functions",
+    "instance": "instances",
+    "job": "jobs",
+    "queue": "queues",
+    "state machine": "machines",
+    "table": "tables",
+}
 """The part of the API that lists each kind of thing, as `System.listings` has it for the systems' kinds."""
 
 _WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
@@ -181,6 +194,8 @@ def _problem_of_error(error: errors.JobtableError) -> Problem:
     problem = _problem(status_of(error), error.message, type=type(error).__name__, hint=error.hint, reason=error.reason)
     if isinstance(error, errors.NotFoundError):
         problem.kind, problem.key = error.kind, error.key
+    if isinstance(error, InvalidDefinitionError):
+        problem.errors = [asdict(each) for each in error.diagnostics]
     if isinstance(error, errors.RequestError):
         problem.reason = error.reason or error.code
     return problem

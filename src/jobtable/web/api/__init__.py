@@ -12,13 +12,16 @@ from fastapi.responses import JSONResponse
 
 from jobtable.system import declared
 from jobtable.web.api import (
+    activities,
     dependencies,
+    functions,
     instances,
     job_batches,
     job_records,
     jobs,
     kept_files,
     live,
+    machines,
     objects,
     queues,
     store,
@@ -43,6 +46,9 @@ _GROUPS = (
     work,
     workers,
     kept_files,
+    machines,
+    activities,
+    functions,
     tables,
     objects,
     store,

@@ -18,6 +18,8 @@ _JOB: dict[str, Any] = {
 _LEASE = {"instance_id": "worker-1", "epoch": 1}
 _INSTANCE = {"instance_type": "p3.2xlarge", "gpu_count": 1, "is_spot": True, "queues": ["gpu"], "slots": 2}
 _WHY = {"message": "the data was wrong"}
+_STATES = {"Wait": {"Type": "Wait", "Seconds": 60, "Next": "Done"}, "Done": {"Type": "Succeed"}}
+_DEFINITION = {"Comment": "Wait for a minute.", "StartAt": "Wait", "States": _STATES}
 
 BODIES: dict[str, Any] = {
     "submit_job": _JOB,
@@ -40,5 +42,13 @@ BODIES: dict[str, Any] = {
     "add_metrics": {**_LEASE, "metrics": [{"metric_name": "val_loss", "value": 0.131, "epoch": 4}]},
     "finish_job": {**_LEASE, "kind": "completed", "result": {"val_loss": 0.131}},
     "release_job": {**_LEASE, "reason": "the machine is taken away"},
+    "create_machine": {"name": "orders", "definition": _DEFINITION, "publish": True},
+    "check_machine_definition": {"definition": _DEFINITION},
+    "change_machine": {"definition": _DEFINITION},
+    "create_machine_alias": {"alias": "live", "routes": [{"version": 1, "weight": 100}]},
+    "create_activity": {"name": "pack"},
+    "start_durable_execution": {"name": "order-7", "payload": {"order": 7}},
+    "call_function": {"payload": '{"order": 7}'},
+    "send_callback_success": {"callback_id": "Q2FsbGJhY2s=", "result": '"paid"'},
     "create_token": {"role": "read", "name": "dashboards", "expires_in_seconds": 2592000},
 }

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from jobtable.errors import ValueRefusedError
+
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
+_REFUSED_CHARACTERS = re.compile(r'[\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\U0010ffff]')
+_MOST_CHARACTERS = 80
 _STATES_ARN = re.compile(
     r"arn:aws[\w-]*:states:(?P<region>[\w-]*):(?P<account>\d*):(?P<kind>\w+):(?P<rest>.+)", re.DOTALL
 )
@@ -67,3 +71,17 @@ def find_states_arn(text: str) -> StatesArn | None:
     if found is None:
         return None
     return StatesArn(found["kind"], tuple(found["rest"].split(":")), Arns(found["region"], found["account"]))
+
+
+def has_refused_characters(name: str) -> bool:
+    """Return whether a name has characters that names of machines, executions and activities do not have."""
+    return _REFUSED_CHARACTERS.search(name) is not None
+
+
+def check_states_name(kind: str, name: str) -> None:
+    """Raise ValueRefusedError unless a machine, an execution or an activity can have this name."""
+    if not 1 <= len(name) <= _MOST_CHARACTERS or has_refused_characters(name):
+        raise ValueRefusedError(
+            f"invalid name of {kind} {name[:100]!r}; use 1 to {_MOST_CHARACTERS} characters without spaces and without "
+            'any of < > { } [ ] ? * " # % \\ ^ | ~ ` $ & , ; : /'
+        )

@@ -11,6 +11,7 @@ from jobtable.errors import missing
 from jobtable.jobs.engine import Jobs
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.durable.durable_arns import ExecutionArn
+from jobtable.workflows.durable.durable_reads import DurableReads
 from jobtable.workflows.durable.durable_tokens import DurableTokens
 from jobtable.workflows.durable.entities import DurableExecution
 from jobtable.workflows.durable.execution_state import ExecutionState
@@ -33,6 +34,7 @@ class DurableCore:
         self.clock = jobs.clock
         self.arns = arns or Arns()
         self.payloads = LargePayloads(jobs.objects)
+        self.reads = DurableReads(self.store, jobs.objects)
         self.tokens = DurableTokens(self.store)
         self.shapes = OperationShapes(self.payloads, self.tokens)
         self.events = HistoryEvents(self.store, self.payloads, self.shapes)
@@ -46,10 +48,7 @@ class DurableCore:
 
     def get_execution(self, function: str, name: str) -> DurableExecution:
         """Return an execution, or raise NotFoundError."""
-        execution = self.store.find(DurableExecution.key(function=function, name=name))
-        if execution is None:
-            raise missing("durable execution", f"{function}/{name}")
-        return execution
+        return self.reads.get(function, name)
 
     def get_function(self, name: str) -> Function:
         """Return a function, or raise NotFoundError; one of this process is published, so that workers find it."""

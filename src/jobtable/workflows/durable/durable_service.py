@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
-from jobtable.errors import ConflictError
+from jobtable.errors import ConflictError, missing
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job
-from jobtable.store.queries import Query
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.durable.callback_answers import CallbackAnswers
 from jobtable.workflows.durable.durable_checkpoints import DurableCheckpoints, add_end
 from jobtable.workflows.durable.durable_core import DurableCore
+from jobtable.workflows.durable.durable_reads import DurableReads
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableStatus
 from jobtable.workflows.durable.execution_endings import error_of_crash
 from jobtable.workflows.durable.execution_starts import ChainedInvokes, ExecutionStarts, check_json
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.handler_calls import HandlerCalls
 from jobtable.workflows.durable.operation_updates import check_error
-from jobtable.workflows.durable.verbs import DurableVerbs, Invoked
+from jobtable.workflows.durable.verbs import (
+    LONGEST_INVOKE_SECONDS,
+    Called,
+    DurableVerbs,
+    Invoked,
+    refuse_late,
+    wait_for,
+)
 from jobtable.workflows.functions import Function
 
-T = TypeVar("T")
-LONGEST_INVOKE_SECONDS = 900.0
-_FIRST_LOOK_SECONDS = 0.005
-_LONGEST_LOOK_SECONDS = 0.25
 _ENDS_BETWEEN_DELETIONS = 32
 
 
-class DurableService(DurableVerbs):
+class DurableService(DurableReads, DurableVerbs):
     """`DurableVerbs` on the store of a job engine. Any thread may use it."""
 
     def __init__(self, jobs: Jobs, *, arns: Arns | None = None, random: Random | None = None) -> None:
+        super().__init__(jobs.store, jobs.objects)
         self.core = DurableCore(jobs, arns=arns)
         self.starts = ExecutionStarts(self.core)
         chained = ChainedInvokes(self.core, self.starts)
@@ -53,29 +57,10 @@ class DurableService(DurableVerbs):
         """Start an execution with JSON as text."""
         return self.starts.start(self._durable(function), payload, name)
 
-    def get(self, function: str, name: str) -> DurableExecution:
-        return self.core.get_execution(function, name)
-
-    def list(
-        self, function: str, *, status: DurableStatus | None = None, newest_first: bool = True
-    ) -> Query[DurableExecution]:
-        if status is None:
-            selection = DurableExecution.by_function(function=function)
-        else:
-            selection = DurableExecution.by_status(function=function, status=status)
-        return self.core.store.query(selection, newest_first=newest_first)
-
-    def operations(self, function: str, name: str) -> Query[DurableOperation]:
-        return self.core.store.query(DurableOperation.key(function=function, execution=name))
-
-    def history(self, function: str, name: str, *, newest_first: bool = False) -> Iterator[dict[str, Any]]:
-        return self.core.events.read(self.get(function, name), newest_first=newest_first)
-
-    def input_of(self, execution: DurableExecution) -> str | None:
-        return self.core.payloads.read(execution.input)
-
-    def output_of(self, execution: DurableExecution) -> str | None:
-        return self.core.payloads.read(execution.output)
+    def history(
+        self, function: str, name: str, *, newest_first: bool = False, after: int = 0
+    ) -> Iterator[dict[str, Any]]:
+        return self.core.events.read(self.get(function, name), newest_first=newest_first, after=after)
 
     def callback_id(self, operation: DurableOperation) -> str:
         return self.core.shapes.callback_id(self.get(operation.function, operation.execution), operation.number)
@@ -127,13 +112,9 @@ class DurableService(DurableVerbs):
     def invoke(
         self, function: str, payload: str = "null", *, name: str | None = None, wait_seconds: float | None = None
     ) -> Invoked:
-        found = self.core.get_function(function)
-        wait_seconds = LONGEST_INVOKE_SECONDS if wait_seconds is None else wait_seconds
-        invoked = self.try_invoke(found, payload, name=name, wait_seconds=wait_seconds)
-        if invoked.is_late:
-            what = f"job {invoked.job_id}" if invoked.execution is None else f"{function}/{invoked.execution.name}"
-            raise ConflictError(f"{what} has not ended after {wait_seconds:g} s", hint="look at it later")
-        return invoked
+        seconds = LONGEST_INVOKE_SECONDS if wait_seconds is None else wait_seconds
+        called = self.call(function, payload, name=name)
+        return self._wait(called, function, seconds) or refuse_late(called, function, seconds)
 
     def try_invoke(
         self,
@@ -145,12 +126,27 @@ class DurableService(DurableVerbs):
         region: str | None = None,
     ) -> Invoked:
         """Run a function and return its answer, or Lambda's error for one that took too long and goes on."""
-        if function.is_durable:
-            started = self.starts.start(function, payload, name, region=region)
-            found = self._await(lambda: self._ended(started), wait_seconds)
-            return found or _late(wait_seconds, started.execution_id, started)
-        job_id = self.call_later(function, payload, max_attempts=1)
-        return self._await(lambda: self._called(job_id), wait_seconds) or _late(wait_seconds, job_id)
+        called = self._call(function, payload, name, region)
+        return self._wait(called, function.name, wait_seconds) or _late(wait_seconds, called)
+
+    def call(self, function: str, payload: str = "null", *, name: str | None = None) -> Called:
+        return self._call(self.core.get_function(function), payload, name)
+
+    def _call(self, function: Function, payload: str, name: str | None, region: str | None = None) -> Called:
+        if not function.is_durable:
+            return Called(self.call_later(function, payload, max_attempts=1))
+        started = self.starts.start(function, payload, name, region=region)
+        return Called(started.execution_id, started)
+
+    def _wait(self, called: Called, function: str, seconds: float) -> Invoked | None:
+        return wait_for(lambda: self.find_answer(function, called.job_id), seconds, self.core.clock)
+
+    def find_answer(self, function: str, job_id: str) -> Invoked | None:
+        job = self.core.jobs.queries.get_job(job_id)
+        params = job.definition.params
+        if params.get("function") != function:
+            raise missing(f"call of function {function}", job_id)
+        return self._ended(self.get(function, params["name"])) if "name" in params else self._called(job)
 
     def call_later(self, function: Function, payload: str, *, max_attempts: int = 3) -> str:
         """Run a function that is not durable as a job, as an asynchronous call does; return the job's id."""
@@ -168,8 +164,7 @@ class DurableService(DurableVerbs):
             )
         return function
 
-    def _ended(self, started: DurableExecution) -> Invoked | None:
-        execution = self.get(started.function, started.name)
+    def _ended(self, execution: DurableExecution) -> Invoked | None:
         if execution.status is DurableStatus.RUNNING:
             return None
         if execution.status is DurableStatus.SUCCEEDED:
@@ -177,29 +172,19 @@ class DurableService(DurableVerbs):
         error = json.dumps(error_of_invocation(execution.error))
         return Invoked(error, execution.execution_id, is_error=True, execution=execution)
 
-    def _called(self, job_id: str) -> Invoked | None:
-        job = self.core.jobs.queries.get_job(job_id)
+    def _called(self, job: Job) -> Invoked | None:
         if not job.is_final:
             return None
         result = job.result if isinstance(job.result, Mapping) else {}
         if "payload" in result:
-            return Invoked(self.core.payloads.read(result["payload"]), job_id)
+            return Invoked(self.core.payloads.read(result["payload"]), job.job_id)
         error = error_of_invocation(result.get("error") or error_of_crash(job.message))
-        return Invoked(json.dumps(error), job_id, is_error=True)
-
-    def _await(self, look: Callable[[], T | None], seconds: float) -> T | None:
-        until, pause = self.core.clock.monotonic() + seconds, _FIRST_LOOK_SECONDS
-        while (found := look()) is None:
-            if self.core.clock.monotonic() >= until:
-                return None
-            self.core.clock.sleep(pause)
-            pause = min(pause * 2, _LONGEST_LOOK_SECONDS)
-        return found
+        return Invoked(json.dumps(error), job.job_id, is_error=True)
 
 
-def _late(seconds: float, job_id: str, execution: DurableExecution | None = None) -> Invoked:
+def _late(seconds: float, called: Called) -> Invoked:
     error = {"errorType": "Sandbox.Timedout", "errorMessage": f"Task timed out after {seconds:.2f} seconds"}
-    return Invoked(json.dumps(error), job_id, is_error=True, is_late=True, execution=execution)
+    return Invoked(json.dumps(error), called.job_id, is_error=True, is_late=True, execution=called.execution)
 
 
 def error_of_invocation(error: Any) -> dict[str, Any]:

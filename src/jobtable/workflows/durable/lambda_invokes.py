@@ -7,11 +7,10 @@ import json
 from typing import Any
 
 from jobtable.jobs.read.logs import JobLogs
-from jobtable.workflows.durable.durable_service import LONGEST_INVOKE_SECONDS
 from jobtable.workflows.durable.lambda_calls import LambdaCall
 from jobtable.workflows.durable.lambda_errors import lambda_error
 from jobtable.workflows.durable.operation_updates import MOST_INVOKE_BYTES, MOST_RESULT_BYTES
-from jobtable.workflows.durable.verbs import Invoked
+from jobtable.workflows.durable.verbs import LONGEST_INVOKE_SECONDS, Invoked
 from jobtable.workflows.functions import Function
 
 _VERSION = "$LATEST"

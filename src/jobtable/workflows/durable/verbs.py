@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError
 from jobtable.store.queries import Query
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableStatus
+
+LONGEST_INVOKE_SECONDS = 900.0
+_FIRST_LOOK_SECONDS = 0.005
+_LONGEST_LOOK_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,15 @@ class Invoked:
     is_error: bool = False
     is_late: bool = False
     """Whether it had not answered in time, and goes on."""
+    execution: DurableExecution | None = None
+    """None for a function that is not durable."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call of a function that was started, as a job."""
+
+    job_id: str
     execution: DurableExecution | None = None
     """None for a function that is not durable."""
 
@@ -52,8 +67,14 @@ class DurableVerbs(Protocol):
         """The operations of an execution, in the order in which they were started."""
         ...
 
-    def history(self, function: str, name: str, *, newest_first: bool = False) -> Iterator[dict[str, Any]]:
-        """The events of an execution, in Lambda's form."""
+    def get_operation(self, function: str, name: str, number: int) -> DurableOperation:
+        """Return an operation of an execution."""
+        ...
+
+    def history(
+        self, function: str, name: str, *, newest_first: bool = False, after: int = 0
+    ) -> Iterator[dict[str, Any]]:
+        """The events of an execution, in Lambda's form, from the one after the event with the id `after`."""
         ...
 
     def input_of(self, execution: DurableExecution) -> str | None:
@@ -93,3 +114,28 @@ class DurableVerbs(Protocol):
     ) -> Invoked:
         """Run a function, durable or not, and return its answer; ConflictError if that takes longer than allowed."""
         ...
+
+    def call(self, function: str, payload: str = "null", *, name: str | None = None) -> Called:
+        """Start a call of a function, durable or not, with JSON as text; durable before this returns."""
+        ...
+
+    def find_answer(self, function: str, job_id: str) -> Invoked | None:
+        """Return what a call answered; None while it runs."""
+        ...
+
+
+def wait_for(look: Callable[[], Invoked | None], seconds: float, clock: Clock) -> Invoked | None:
+    """Look until there is an answer; None if that takes longer than so many seconds."""
+    until, pause = clock.monotonic() + seconds, _FIRST_LOOK_SECONDS
+    while (found := look()) is None:
+        if clock.monotonic() >= until:
+            return None
+        clock.sleep(pause)
+        pause = min(pause * 2, _LONGEST_LOOK_SECONDS)
+    return found
+
+
+def refuse_late(called: Called, function: str, seconds: float) -> NoReturn:
+    """Raise ConflictError for a call that has not ended in time."""
+    what = f"job {called.job_id}" if called.execution is None else f"{function}/{called.execution.name}"
+    raise ConflictError(f"{what} has not ended after {seconds:g} s", hint="look at it later")

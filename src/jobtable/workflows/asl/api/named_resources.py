@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from jobtable.workflows.asl.api.refusals import invalid, invalid_arn, invalid_name
-from jobtable.workflows.asl.arns import Arns, StatesArn, find_states_arn
-
-_REFUSED_CHARACTERS = re.compile(r'[\s<>{}\[\]?*"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\U0010ffff]')
+from jobtable.workflows.asl.arns import Arns, StatesArn, find_states_arn, has_refused_characters
 
 
 def check_name(name: str) -> str:
     """Return the name of a machine, an execution or an activity, or raise OperationRefused."""
-    if _REFUSED_CHARACTERS.search(name):
+    if has_refused_characters(name):
         raise invalid_name(name)
     return name
 

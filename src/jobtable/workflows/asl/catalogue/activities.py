@@ -9,7 +9,7 @@ from jobtable.errors import AlreadyExistsError, missing
 from jobtable.model import unchanged
 from jobtable.store import Store
 from jobtable.store.queries import Query
-from jobtable.workflows.asl.arns import Arns
+from jobtable.workflows.asl.arns import Arns, check_states_name
 from jobtable.workflows.asl.catalogue.records import Activity
 
 
@@ -23,6 +23,7 @@ class Activities:
         self, name: str, *, arns: Arns, settings: Mapping[str, Any] | None = None, tags: Mapping[str, str] | None = None
     ) -> Activity:
         """Create an activity, or return the one of that name, unless its settings differ. Tags do not count."""
+        check_states_name("activity", name)
         made = Activity(
             name=name,
             region=arns.region,

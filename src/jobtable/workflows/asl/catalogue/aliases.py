@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from jobtable.errors import AlreadyExistsError, missing
+import re
+
+from jobtable.errors import AlreadyExistsError, ValueRefusedError, missing
 from jobtable.model import unchanged
 from jobtable.store.transactions import Transaction
 from jobtable.workflows.asl.catalogue.machine_reads import MachineReads
@@ -19,6 +21,9 @@ from jobtable.workflows.asl.catalogue.records import (
     StateMachineVersion,
 )
 
+_NAME = re.compile(r"(?=.*[a-zA-Z_\-.])[a-zA-Z0-9_\-.]{1,80}")
+_WHOLE = 100
+
 
 class MachineAliases(MachineReads):
     """The verbs of aliases. Each change requires that the versions of its routes exist."""
@@ -27,6 +32,8 @@ class MachineAliases(MachineReads):
         self, name: str, alias: str, routes: tuple[AliasRoute, ...], description: str | None = None
     ) -> StateMachineAlias:
         """Create an alias, or return the same one."""
+        _check_name(alias)
+        _check_routes(routes)
         weights = [[each.version, each.weight] for each in routes]
 
         def create(machine: StateMachine) -> StateMachineAlias:
@@ -54,6 +61,8 @@ class MachineAliases(MachineReads):
         self, name: str, alias: str, routes: tuple[AliasRoute, ...] | None, description: str | None = None
     ) -> StateMachineAlias:
         """Change an alias."""
+        if routes is not None:
+            _check_routes(routes)
 
         def update(machine: StateMachine) -> StateMachineAlias:
             existing = self.get_alias(name, alias)
@@ -94,3 +103,19 @@ class MachineAliases(MachineReads):
         for each in routes:
             version = StateMachineVersion.key(machine=machine.name, number=each.version)
             tx.check(version, StateMachineVersion.number == each.version)
+
+
+def _check_name(alias: str) -> None:
+    if not _NAME.fullmatch(alias):
+        raise ValueRefusedError(
+            f"invalid name of alias {alias[:100]!r}; use 1 to 80 letters, digits, underscores, hyphens and dots, not "
+            "digits alone"
+        )
+
+
+def _check_routes(routes: tuple[AliasRoute, ...]) -> None:
+    versions, weights = [each.version for each in routes], [each.weight for each in routes]
+    if not 1 <= len(set(versions)) == len(versions) <= 2:
+        raise ValueRefusedError("an alias names one version, or two different ones")
+    if sum(weights) != _WHOLE or min(weights) < 0:
+        raise ValueRefusedError(f"the weights of an alias must add up to {_WHOLE}, not {sum(weights)}")

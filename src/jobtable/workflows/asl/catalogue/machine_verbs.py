@@ -14,6 +14,8 @@ from jobtable.workflows.asl.entities import MachineType
 from jobtable.workflows.asl.verbs import RunnableMachine
 
 MOST_VERSIONS = 1000
+LOCAL_ROLE = "arn:aws:iam::000000000000:role/local"
+"""The role of a machine that names none: only AWS asks for one."""
 MOST_ALIASES = 100
 
 
@@ -31,7 +33,7 @@ class MachineDraft:
 
     name: str
     definition: str
-    role_arn: str
+    role_arn: str = LOCAL_ROLE
     type: MachineType = MachineType.STANDARD
     settings: Mapping[str, Any] = field(default_factory=dict)
     """`loggingConfiguration`, `tracingConfiguration` and `encryptionConfiguration`, which are kept for AWS."""

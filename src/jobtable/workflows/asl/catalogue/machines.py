@@ -10,13 +10,14 @@ from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.model import Update, unchanged
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
-from jobtable.workflows.asl.arns import Arns
+from jobtable.workflows.asl.arns import Arns, check_states_name
 from jobtable.workflows.asl.catalogue.aliases import MachineAliases
 from jobtable.workflows.asl.catalogue.machine_reads import is_version_number, refuse_deleting
 from jobtable.workflows.asl.catalogue.machine_verbs import (
     MOST_VERSIONS,
     MachineChange,
     MachineDraft,
+    MachineVerbs,
     QuotaExceededError,
     Revision,
 )
@@ -32,7 +33,7 @@ CheckDefinition = Callable[[str, MachineType], object]
 """Raises InvalidDefinitionError for a definition with faults."""
 
 
-class Machines(MachineAliases):
+class Machines(MachineAliases, MachineVerbs):
     """The state machines of a store: implements MachineVerbs."""
 
     def __init__(
@@ -45,6 +46,7 @@ class Machines(MachineAliases):
         self, draft: MachineDraft, *, arns: Arns, publish: bool = False, description: str | None = None
     ) -> Revision:
         """Create a machine, or return the same one."""
+        check_states_name("state machine", draft.name)
         self._check(draft.definition, draft.type)
         digest = self._definitions.keep(draft.definition)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobtable.errors import missing
+from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.queries import Query
 from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus, MapRun
@@ -31,7 +32,9 @@ class ExecutionReads:
 
     def history(self, machine: str, name: str, *, newest_first: bool = False) -> Query[ExecutionEvent]:
         """The events of an execution."""
-        return self._store.query(ExecutionEvent.key(machine=machine, name=name), newest_first=newest_first)
+        last = self.get(machine, name).last_event_id  # later ones are part of a change that is not finished
+        selection = ExecutionEvent.key(machine=machine, name=name)
+        return self._store.query(selection, between=(1, max(last, 1)), newest_first=newest_first)
 
     def get_map_run(self, map_run_id: str) -> MapRun:
         """Return a run of a distributed Map."""
@@ -50,3 +53,13 @@ class ExecutionReads:
         for each in self.list(f"{machine}/{run.label}"):
             if each.map_run_id == map_run_id:
                 yield each
+
+
+def read_input(execution: Execution, objects: ObjectStore) -> str:
+    """Return the whole input of an execution as JSON text."""
+    return execution.input if execution.input_object is None else objects.get(execution.input_object).decode()
+
+
+def read_output(execution: Execution, objects: ObjectStore) -> str | None:
+    """Return the whole output of an execution as JSON text, or None if it has none."""
+    return execution.output if execution.output_object is None else objects.get(execution.output_object).decode()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.table_catalogue import StreamRecord
+from jobtable.embedded.storage.table_changes import step_of
 from jobtable.embedded.storage.views import Transaction, View
 
 STREAM_SECONDS = 24 * 3600
@@ -167,12 +168,9 @@ def _end_of_some(view: View, table_id: int, end: int) -> int:
         "SELECT sequence, coalesce(length(old), 0) + coalesce(length(new), 0)"  # noqa: S608 - the name is made from a number
         f" FROM journal_{table_id} WHERE sequence < ? ORDER BY sequence LIMIT ?"
     )
-    total = 0
-    for count, (sequence, size) in enumerate(view.connection.execute(sql, (end, _TRIMMED_AT_ONCE)).fetchall(), 1):
-        total += size
-        if count == _TRIMMED_AT_ONCE or total >= _BYTES_TRIMMED_AT_ONCE:
-            return int(sequence) + 1
-    return end
+    oldest = view.connection.execute(sql, (end, _TRIMMED_AT_ONCE)).fetchall()
+    some = step_of(oldest, _TRIMMED_AT_ONCE, _BYTES_TRIMMED_AT_ONCE)
+    return int(some[-1][0]) + 1 if len(some) == _TRIMMED_AT_ONCE or len(some) < len(oldest) else end
 
 
 def forget_streams(transaction: Transaction, table_id: int, now: float) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from jobtable.embedded.storage import journal, statements
 from jobtable.embedded.storage.table_catalogue import TableRecord, read_record_of_id
-from jobtable.embedded.storage.table_changes import fill_some
+from jobtable.embedded.storage.table_changes import fill_some, step_of
 from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.views import Transaction, View
 from jobtable.errors import RequestError, StorageError
@@ -214,24 +213,15 @@ def _remove_some(name: str, transaction: Transaction) -> bool:
     connection = transaction.connection
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is None:
         return False
-    some = list(_first_positions(connection, name))
-    connection.executemany(f"DELETE FROM {name} WHERE position = ?", some)  # noqa: S608 - as below
-    is_empty = connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is None  # noqa: S608 - as below
+    column = "size" if name.startswith("items_") else "target"  # what an entry has of bytes, beside its position
+    sql = f"SELECT position, {column} FROM {name} LIMIT {_REMOVED_AT_ONCE}"  # noqa: S608 - a name that this package has made
+    some = step_of(connection.execute(sql).fetchall(), _REMOVED_AT_ONCE, _BYTES_REMOVED_AT_ONCE)
+    positions = [(position,) for position, _ in some]
+    connection.executemany(f"DELETE FROM {name} WHERE position = ?", positions)  # noqa: S608 - as above
+    is_empty = connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is None  # noqa: S608 - as above
     if is_empty:
         connection.execute(f"DROP TABLE {name}")
     return not is_empty
-
-
-def _first_positions(connection: sqlite3.Connection, name: str) -> Iterator[tuple[bytes]]:
-    """Yield as many entries as others can wait for."""
-    column = "size" if name.startswith("items_") else "target"  # what an entry has of bytes, beside its position
-    sql = f"SELECT position, {column} FROM {name} LIMIT {_REMOVED_AT_ONCE}"  # noqa: S608 - a name that this package has made
-    total = 0
-    for position, size in connection.execute(sql).fetchall():
-        yield (position,)
-        total += size
-        if total >= _BYTES_REMOVED_AT_ONCE:
-            return
 
 
 def _journals_to_trim(storage: Storage, now: float) -> list[int]:

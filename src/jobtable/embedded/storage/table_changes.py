@@ -33,14 +33,14 @@ def is_small(items: int, size: int) -> bool:
     return items <= FILLED_AT_ONCE and size <= BYTES_FILLED_AT_ONCE
 
 
-def step_of(entries: Iterable[_Entry], most: int = _ITEMS_A_STEP, most_bytes: int = _BYTES_A_STEP) -> list[_Entry]:
+def step_of(entries: Iterable[_Entry], most: int | None = None, most_bytes: int | None = None) -> list[_Entry]:
     """Return as many entries, whose second field is their size, as others can wait for in one transaction of many."""
     step = []
     total = 0
     for entry in entries:
         step.append(entry)
         total += entry[1]
-        if len(step) == most or total >= most_bytes:
+        if len(step) == (most or _ITEMS_A_STEP) or total >= (most_bytes or _BYTES_A_STEP):
             break
     return step
 

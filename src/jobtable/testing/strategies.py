@@ -130,7 +130,7 @@ def kind_values(kind: wire.WireType) -> st.SearchStrategy[Any]:
     if type(kind) in _SCALARS:
         return _SCALARS[type(kind)]
     match kind:
-        case wire.Choice():
+        case wire.EnumValue():
             return st.sampled_from(list(kind.enum))
         case wire.Many():
             return st.lists(kind_values(kind.inner), max_size=3)

@@ -6,8 +6,9 @@ import inspect
 import json
 import traceback
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from jobtable.workflows.functions import Function
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
 
 _MOST_TRACE_LINES = 30
+
+
+@dataclass(frozen=True)
+class ClientContext:
+    """What the client that invoked a function says about itself."""
+
+    custom: Any = None
+    env: Any = None
+    client: Any = None
+
+    @classmethod
+    def read(cls, members: Mapping[str, Any]) -> ClientContext:
+        """Return the context that a client sent; unknown members are ignored."""
+        client = members.get("client")
+        return cls(members.get("custom"), members.get("env"), SimpleNamespace(**client) if client else None)
 
 
 @dataclass(frozen=True)
@@ -30,6 +46,9 @@ class FunctionContext:
     aws_request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     log_group_name: str = ""
     log_stream_name: str = ""
+    client_context: ClientContext | None = None
+    identity: None = None
+    """Of a user of a mobile app on AWS; here nobody."""
     jobs: Jobs | None = None
     """The engine of the worker that calls; Lambda's own context has no such member."""
 

@@ -40,7 +40,9 @@ def slow_durable(event: Any, context: Any) -> None:
 @function(name="talkative", inline=True, timeout_seconds=30, memory_mb=256)
 def talkative(event: Any, context: Any) -> dict[str, Any]:
     print("said", event)
-    return {"event": event, "left": context.get_remaining_time_in_millis() <= 30_000}
+    client = context.client_context
+    custom = None if client is None else (client.custom, client.client.app_title)
+    return {"event": event, "custom": custom, "left": context.get_remaining_time_in_millis() <= 30_000}
 
 
 @pytest.fixture
@@ -81,11 +83,20 @@ def test_a_function_that_raises_answers_with_its_error(client: LambdaClient, wor
 
 def test_the_end_of_the_log_comes_with_the_answer(client: LambdaClient, worker: Driver) -> None:
     answer = client.invoke(FunctionName="talkative", LogType="Tail")
-    assert json.loads(answer["Payload"].read()) == {"event": {}, "left": True}
+    assert json.loads(answer["Payload"].read()) == {"event": {}, "custom": None, "left": True}
     lines = base64.b64decode(answer["LogResult"]).decode().splitlines()
     assert lines[0].startswith("START RequestId: ")
     assert lines[0].endswith(" Version: $LATEST")
     assert lines[-1].startswith("END RequestId: ")
+
+
+def test_a_function_learns_of_its_client(client: LambdaClient, worker: Driver) -> None:
+    about = base64.b64encode(json.dumps({"custom": {"a": 1}, "client": {"app_title": "shop"}}).encode()).decode()
+    answer = client.invoke(FunctionName="talkative", ClientContext=about)
+    assert json.loads(answer["Payload"].read())["custom"] == [{"a": 1}, "shop"]
+    for wrong in ("!", base64.b64encode(b"[]").decode()):
+        error = refused(client.invoke, FunctionName="talkative", ClientContext=wrong)
+        assert error[:2] == ("InvalidRequestContentException", 400)
 
 
 def test_a_durable_function_answers_when_its_execution_ends(
@@ -97,7 +108,7 @@ def test_a_durable_function_answers_when_its_execution_ends(
     arn = answer["DurableExecutionArn"]
     assert arn.startswith(f"arn:aws:lambda:{REGION}:000000000000:function:waits:$LATEST/durable-execution/first/")
     again = client.invoke(FunctionName="waits", Payload=payload, DurableExecutionName="first")
-    assert again["DurableExecutionArn"] == arn
+    assert (json.loads(again["Payload"].read()), again["DurableExecutionArn"]) == ("waited", arn)
     assert (tmp_path / "effects").read_text().splitlines() == ["before", "after"]
     error = refused(client.invoke, FunctionName="waits", Payload=b"{}", DurableExecutionName="first")
     assert error[:2] == ("DurableExecutionAlreadyStartedException", 409)
@@ -112,13 +123,25 @@ def test_a_durable_function_that_fails_answers_with_its_error(
     assert json.loads(answer["Payload"].read())["errorMessage"] == "the handler gives up"
 
 
+def test_what_an_execution_invokes_is_in_its_region(client: LambdaClient, worker: Driver, tmp_path: Path) -> None:
+    answer = client.invoke(FunctionName="invoking", Payload=json.dumps({"effects": str(tmp_path / "effects")}))
+    assert json.loads(answer["Payload"].read())["child"] == 5
+    history = client.get_durable_execution_history(DurableExecutionArn=answer["DurableExecutionArn"])["Events"]
+    started = [each["ChainedInvokeStartedDetails"] for each in history if "ChainedInvokeStartedDetails" in each]
+    child = next(each["DurableExecutionArn"] for each in started if "DurableExecutionArn" in each)
+    found = client.get_durable_execution(DurableExecutionArn=child)
+    assert (found["DurableExecutionArn"], found["Status"]) == (child, "SUCCEEDED")
+    assert child.startswith(f"arn:aws:lambda:{REGION}:")
+
+
 def test_an_event_starts_a_function_and_does_not_wait(client: LambdaClient, driver: Driver, tmp_path: Path) -> None:
     payload = json.dumps({"effects": str(tmp_path / "effects")})
     answer = client.invoke(FunctionName="one_step", InvocationType="Event", Payload=payload)
     assert (answer["StatusCode"], answer["Payload"].read()) == (202, b"")
     execution = client.get_durable_execution(DurableExecutionArn=answer["DurableExecutionArn"])
     assert execution["Status"] == "RUNNING"
-    assert client.invoke(FunctionName="double", InvocationType="Event", Payload=b'{"n": 1}')["StatusCode"] == 202
+    plain = client.invoke(FunctionName="double", InvocationType="Event", Payload=b'{"n": 1}')
+    assert (plain["StatusCode"], plain["Payload"].read()) == (202, b"")
     assert driver.run_to_end("one_step", execution["DurableExecutionName"]).status is DurableStatus.SUCCEEDED
 
 
@@ -206,6 +229,7 @@ def start(client: LambdaClient, name: str, effects: Path, execution: str) -> str
         Payload=json.dumps({"effects": str(effects)}),
         DurableExecutionName=execution,
     )
+    assert answer["Payload"].read() == b""
     return answer["DurableExecutionArn"]
 
 

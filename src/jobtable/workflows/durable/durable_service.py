@@ -124,17 +124,25 @@ class DurableService(DurableReads, DurableVerbs):
         name: str | None = None,
         wait_seconds: float,
         region: str | None = None,
+        client: Mapping[str, Any] | None = None,
     ) -> Invoked:
         """Run a function and return its answer, or Lambda's error for one that took too long and goes on."""
-        called = self._call(function, payload, name, region)
+        called = self._call(function, payload, name, region, client)
         return self._wait(called, function.name, wait_seconds) or _late(wait_seconds, called)
 
     def call(self, function: str, payload: str = "null", *, name: str | None = None) -> Called:
         return self._call(self.core.get_function(function), payload, name)
 
-    def _call(self, function: Function, payload: str, name: str | None, region: str | None = None) -> Called:
+    def _call(
+        self,
+        function: Function,
+        payload: str,
+        name: str | None,
+        region: str | None = None,
+        client: Mapping[str, Any] | None = None,
+    ) -> Called:
         if not function.is_durable:
-            return Called(self.call_later(function, payload, max_attempts=1))
+            return Called(self.call_later(function, payload, client=client, max_attempts=1))
         started = self.starts.start(function, payload, name, region=region)
         return Called(started.execution_id, started)
 
@@ -148,12 +156,14 @@ class DurableService(DurableReads, DurableVerbs):
             raise missing(f"call of function {function}", job_id)
         return self._ended(self.get(function, params["name"])) if "name" in params else self._called(job)
 
-    def call_later(self, function: Function, payload: str, *, max_attempts: int = 3) -> str:
+    def call_later(
+        self, function: Function, payload: str, *, client: Mapping[str, Any] | None = None, max_attempts: int = 3
+    ) -> str:
         """Run a function that is not durable as a job, as an asynchronous call does; return the job's id."""
         check_json(payload)
         job_id = str(uuid.uuid4())
         stored = self.core.payloads.store(payload, function.name, job_id)
-        self.starts.submit_call(function, stored, job_id, max_attempts=max_attempts)
+        self.starts.submit_call(function, stored, job_id, client=client, max_attempts=max_attempts)
         return job_id
 
     def _durable(self, name: str) -> Function:

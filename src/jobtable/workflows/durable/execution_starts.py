@@ -88,6 +88,7 @@ class ExecutionStarts:
         job_id: str,
         *,
         parent: Mapping[str, Any] | None = None,
+        client: Mapping[str, Any] | None = None,
         max_attempts: int = 1,
     ) -> None:
         """Run a function that is not durable as a job; the payload is as stored."""
@@ -95,7 +96,7 @@ class ExecutionStarts:
             NewJob(
                 name=function.name,
                 task=f"{_TASKS}:{'call_function_inline' if function.is_inline else 'call_function'}",
-                params={"function": function.name, "payload": payload, "parent": parent},
+                params={"function": function.name, "payload": payload, "parent": parent, "client": client},
                 queue=QUEUE,
                 job_id=job_id,
                 job_type="function",
@@ -148,7 +149,7 @@ class ExecutionStarts:
             function=function.name,
             name=name,
             execution_id=execution_id,
-            region=region or self._core.arns.region,
+            region=region or self._region_of(parent),
             account=self._core.arns.account,
             input=self._core.payloads.store(payload, function.name, execution_id),
             input_sha256=digest,
@@ -157,6 +158,12 @@ class ExecutionStarts:
             retention_days=config.retention_days,
             parent=None if parent is None else dict(parent),
         )
+
+    def _region_of(self, parent: Mapping[str, Any] | None) -> str:
+        """Return the region of what starts an execution."""
+        if parent is None:
+            return self._core.arns.region
+        return self._core.get_execution(parent["function"], parent["name"]).region
 
     def _submit(self, function: Function, execution: DurableExecution) -> None:
         job = NewJob(

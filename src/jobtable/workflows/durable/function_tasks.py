@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from jobtable.jobs.engine import Jobs
@@ -12,7 +13,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import FailTask, SuspendTask, task
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.handler_calls import Pause, Raised
-from jobtable.workflows.function_calls import FunctionContext, FunctionError, call
+from jobtable.workflows.function_calls import ClientContext, FunctionContext, FunctionError, call
 from jobtable.workflows.functions import Function
 
 _SERVICES: weakref.WeakKeyDictionary[Jobs, DurableService] = weakref.WeakKeyDictionary()
@@ -31,15 +32,27 @@ def run_durable_inline(job: JobContext, function: str, name: str) -> None:
 
 
 @task
-def call_function(job: JobContext, function: str, payload: Any, parent: Mapping[str, Any] | None) -> Any:
+def call_function(
+    job: JobContext,
+    function: str,
+    payload: Any,
+    parent: Mapping[str, Any] | None,
+    client: Mapping[str, Any] | None = None,
+) -> Any:
     """Call a function once."""
-    return _call(job, function, payload, parent)
+    return _call(job, function, payload, parent, client)
 
 
 @task(inline=True)
-def call_function_inline(job: JobContext, function: str, payload: Any, parent: Mapping[str, Any] | None) -> Any:
+def call_function_inline(
+    job: JobContext,
+    function: str,
+    payload: Any,
+    parent: Mapping[str, Any] | None,
+    client: Mapping[str, Any] | None = None,
+) -> Any:
     """Do the same in the worker's process."""
-    return _call(job, function, payload, parent)
+    return _call(job, function, payload, parent, client)
 
 
 def service_of(jobs: Jobs) -> DurableService:
@@ -61,7 +74,8 @@ def _run(job: JobContext, function_name: str, name: str) -> None:
             break
         if isinstance(begun, Pause):
             raise SuspendTask(begun.until, "waits for its operations")
-        answer = call_durable(service, function, begun, _context(job, function, begun.request_id), job.should_stop)
+        context = _context(job, function, begun.request_id, begun.arn.function_arn)
+        answer = call_durable(service, function, begun, context, job.should_stop)
         if isinstance(answer, Raised):
             job.warning(f"the handler raised {answer.error['ErrorType']}: {answer.error['ErrorMessage']}")
         pause = service.calls.finish(job.lease, begun, answer)
@@ -72,26 +86,34 @@ def _run(job: JobContext, function_name: str, name: str) -> None:
     service.delete_some_expired(function_name)
 
 
-def _call(job: JobContext, function_name: str, payload: Any, parent: Mapping[str, Any] | None) -> Any:
+def _call(
+    job: JobContext,
+    function_name: str,
+    payload: Any,
+    parent: Mapping[str, Any] | None,
+    client: Mapping[str, Any] | None,
+) -> Any:
     service = service_of(job.jobs)
     function = service.core.get_function(function_name)
     text = service.core.payloads.read(payload)
+    context = _context(job, function, job.job_id)
+    if client is not None:
+        context = replace(context, client_context=ClientContext.read(client))
     try:
-        answer = call(function, None if text is None else json.loads(text), _context(job, function, job.job_id))
+        answer = call(function, None if text is None else json.loads(text), context)
     except FunctionError as error:
         raise FailTask(f"{error.error}: {error.cause}", {"error": _error_object(error)}) from error
     owner = (function_name, job.job_id) if parent is None else (parent["function"], parent["execution_id"])
     return {"payload": service.core.payloads.store(json.dumps(answer), *owner)}
 
 
-def _context(job: JobContext, function: Function, request_id: str) -> FunctionContext:
+def _context(job: JobContext, function: Function, request_id: str, arn: str | None = None) -> FunctionContext:
     clock = job.work.clock
     until = clock.monotonic() + function.timeout_seconds
-    arns = service_of(job.jobs).core.arns
     return FunctionContext(
         function_name=function.name,
         memory_limit_in_mb=str(function.memory_mb),
-        invoked_function_arn=arns.function(function.name),
+        invoked_function_arn=arn or service_of(job.jobs).core.arns.function(function.name),
         remaining_ms=lambda: max(0, round((until - clock.monotonic()) * 1000)),
         aws_request_id=request_id,
         log_group_name=f"/aws/lambda/{function.name}",

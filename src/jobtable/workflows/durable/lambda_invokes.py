@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+from jobtable.errors import OperationRefused
 from jobtable.jobs.read.logs import JobLogs
 from jobtable.workflows.durable.lambda_calls import LambdaCall
 from jobtable.workflows.durable.lambda_errors import lambda_error
@@ -29,11 +30,12 @@ def invoke(call: LambdaCall) -> dict[str, Any]:
     if name is not None and not function.is_durable:
         message = f"DurableExecutionName cannot be used: {function.name} is not a durable function."
         raise lambda_error("InvalidParameterValueException", message)
+    client = _client_context(request.get("ClientContext"))
     if kind == "DryRun":
         return {"StatusCode": 204}
     if kind == "Event":
         return _start(call, function, payload, name)
-    return _answer(call, function, payload, name)
+    return _answer(call, function, payload, name, client)
 
 
 def succeed_callback(call: LambdaCall) -> dict[str, Any]:
@@ -81,6 +83,24 @@ def _payload(sent: bytes | str, *, is_event: bool) -> str:
     return text
 
 
+def _client_context(sent: str | None) -> dict[str, Any] | None:
+    """Return what a client says about itself; only plain functions that are invoked for an answer learn of it."""
+    if not sent:
+        return None
+    try:
+        found = json.loads(base64.b64decode(sent, validate=True))
+    except (ValueError, RecursionError) as error:
+        raise _bad_client_context() from error
+    if not isinstance(found, dict):
+        raise _bad_client_context()
+    return found
+
+
+def _bad_client_context() -> OperationRefused:
+    message = "Client context must be a valid Base64-encoded JSON object."
+    return lambda_error("InvalidRequestContentException", message)
+
+
 def _text(sent: bytes | str, code: str) -> str:
     try:
         return sent if isinstance(sent, str) else sent.decode()
@@ -96,12 +116,14 @@ def _start(call: LambdaCall, function: Function, payload: str, name: str | None)
     return {"StatusCode": 202, "DurableExecutionArn": str(call.service.core.arn_of(started))}
 
 
-def _answer(call: LambdaCall, function: Function, payload: str, name: str | None) -> dict[str, Any]:
+def _answer(
+    call: LambdaCall, function: Function, payload: str, name: str | None, client: dict[str, Any] | None
+) -> dict[str, Any]:
     if function.durable is not None and function.durable.execution_timeout_seconds > LONGEST_INVOKE_SECONDS:
         message = "You cannot synchronously invoke a durable function with an executionTimeout greater than 15 minutes."
         raise lambda_error("InvalidParameterValueException", message)
     invoked = call.service.try_invoke(
-        function, payload, name=name, wait_seconds=LONGEST_INVOKE_SECONDS, region=call.arns.region
+        function, payload, name=name, wait_seconds=LONGEST_INVOKE_SECONDS, region=call.arns.region, client=client
     )
     answer: dict[str, Any] = {"StatusCode": 200, "ExecutedVersion": _VERSION, "Payload": invoked.payload or ""}
     if invoked.execution is not None:

@@ -10,6 +10,7 @@ from jobtable.errors import OperationRefused
 from jobtable.workflows.asl.api.page_tokens import page_of
 from jobtable.workflows.durable.entities import DurableExecution, DurableStatus
 from jobtable.workflows.durable.lambda_calls import LambdaCall, invalid_marker
+from jobtable.workflows.durable.lambda_errors import lambda_error
 
 
 def checkpoint(call: LambdaCall) -> dict[str, Any]:
@@ -83,8 +84,8 @@ def list_executions(call: LambdaCall) -> dict[str, Any]:
     found = call.service.core.store.query(
         selection,
         newest_first=not request.get("ReverseOrder", False),
-        after=_instant(request.get("StartedAfter")),
-        before=_instant(request.get("StartedBefore")),
+        after=_instant(call, "StartedAfter"),
+        before=_instant(call, "StartedBefore"),
     )
     name = request.get("DurableExecutionName")
 
@@ -122,5 +123,10 @@ def _next(marker: str | None) -> dict[str, str]:
     return {"NextMarker": marker} if marker else {}
 
 
-def _instant(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+def _instant(call: LambdaCall, member: str) -> datetime | None:
+    seconds = call.request.get(member)
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        message = f"{member} must lie between the years 1 and 9999"
+        raise lambda_error("InvalidParameterValueException", message) from error

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -59,17 +59,20 @@ class Submission(EngineCore):
         (group,) = self._submit_chunk([new], is_group=True)
         return group
 
-    def submit_together(self, new: Sequence[NewJob], *beside: Entity) -> list[Job]:
+    def submit_together(
+        self, new: Sequence[NewJob], *beside: Entity, also: Callable[[Transaction], None] | None = None
+    ) -> list[Job]:
         """Submit jobs with ids, and the entities `beside` them, in one transaction: all that are missing, or none.
 
-        Those without a task are groups that are sealed at once: they wait for the children that come with them.
+        `also` adds conditional writes to it. Jobs without a task are groups that are sealed at once: they wait for the
+        children that come with them.
         """
 
         def add_missing(known: dict[str, Job]) -> list[Job]:
             prepared = [self._prepare_sealed(each, known) for each in new if each.job_id not in known]
             version = self._refuse_cycles(prepared, known)
             if prepared:
-                self._add(prepared, version, beside)
+                self._add(prepared, version, beside, also)
             return [_refuse_another_task(known[str(each.job_id)], each) for each in new]
 
         return self.store.retrying(lambda: self._jobs_named_in(new, new), add_missing, f"submit job {new[0].job_id}")
@@ -168,21 +171,35 @@ class Submission(EngineCore):
 
         return self.store.retrying(lambda: self._jobs_named_in([new], [new]), add, f"submit job {new.job_id}")
 
-    def _add(self, together: list[Prepared], version: int | None, beside: Sequence[Entity] = ()) -> None:
+    def _add(
+        self,
+        together: list[Prepared],
+        version: int | None,
+        beside: Sequence[Entity] = (),
+        also: Callable[[Transaction], None] | None = None,
+    ) -> None:
         try:
-            self._add_once(together, version, beside)
+            self._add_once(together, version, beside, also)
         except TransactionFailedError as error:
             if not _misses_a_queue(error):
                 raise
             for name in sorted({each.entry.queue_name for each in together}):
                 ensure_queue(self.store, self.clock, name)
-            self._add_once(together, version, beside)
+            self._add_once(together, version, beside, also)
 
-    def _add_once(self, together: list[Prepared], version: int | None, beside: Sequence[Entity]) -> None:
+    def _add_once(
+        self,
+        together: list[Prepared],
+        version: int | None,
+        beside: Sequence[Entity],
+        also: Callable[[Transaction], None] | None,
+    ) -> None:
         with self.store.transaction() as tx:
             _add_items(tx, together)
             for item in beside:
                 tx.put(item)
+            if also is not None:
+                also(tx)
             if version is not None:
                 raise_version(tx, version)
 

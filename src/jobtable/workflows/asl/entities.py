@@ -1,9 +1,9 @@
 """What an execution of a state machine stores.
 
-An execution is a job: its job moves it, and its items hold its state. Every write of them raises the execution's
-revision, and fails if somebody else was faster. The worker that holds the job writes them; the others leave a signal
-and wake the job, in one transaction. Frames and commands of a later revision than the execution's, and events after its
-last one, are parts of a transition that was not finished: they do not exist yet.
+An execution is a job: its job moves it, and its items hold its state. Every change of them is one transaction that
+raises the execution's revision, and fails if somebody else was faster or if the worker no longer holds the job. Others
+leave a signal and wake the job, in one transaction. Events after the execution's last one are parts of a change that
+was not finished: they do not exist yet.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class Execution(Entity, table=workflows, type="EXECUTION"):
     """The name of the machine; of a distributed Map's children `MACHINE/LABEL`."""
     name: str
     job_id: str
+    """The job that moves it: a redrive of an ended one has a job of its own."""
+    earlier_job_ids: list[str] = []
     status: Attr[ExecutionStatus] = default(ExecutionStatus.RUNNING)
     type: MachineType = MachineType.STANDARD
     definition_sha256: str
@@ -78,6 +80,7 @@ class Execution(Entity, table=workflows, type="EXECUTION"):
     version: str | None = None
     region: str
     account: str
+    role_arn: str | None = None
     input: str
     """Empty if it is in the object store, because it is too large for an item."""
     input_object: str | None = None
@@ -96,7 +99,7 @@ class Execution(Entity, table=workflows, type="EXECUTION"):
     trace_header: str | None = None
     map_run_id: str | None = None
     parent: Json = None
-    """For whom it was started: `{machine, name, frame_id, visit, awaits}`."""
+    """The link to the state that waits for its end; see `execution/links.py`."""
     time_to_live: Annotated[Attr[int | None], Name("TimeToLive")] = default(None)
 
 
@@ -132,20 +135,18 @@ class ExecutionEvent(Entity, table=workflows, type="EXECUTION_EVENT"):
     time_to_live: Annotated[int | None, Name("TimeToLive")] = None
 
 
-class ExecutionCommand(Entity, table=workflows, type="EXECUTION_COMMAND"):
-    """What a transition asked for and nobody has done yet. Doing it twice is harmless."""
+class ExecutionCommands(Entity, table=workflows, type="EXECUTION_COMMANDS"):
+    """What a change asked for and nobody has done yet. Doing it twice is harmless."""
 
-    key = Key("EXECUTION#{machine}#{name}", "OUTBOX#{revision:08d}#{position:05d}")
+    key = Key("EXECUTION#{machine}#{name}", "OUTBOX#{revision:08d}")
 
     machine: str
     name: str
     revision: Stored[Count]
-    position: Stored[Count]
-    """Among the commands of its revision, so that they are done in order."""
-    kind: str
-    members: str
-    """JSON; empty if it is in the object store, because it is too large for an item."""
-    members_object: str | None = None
+    """Of the change."""
+    commands: str
+    """A JSON array of commands, each `[kind, members]`; empty if it is in the object store."""
+    commands_object: str | None = None
 
 
 class ExecutionSignal(Entity, table=workflows, type="EXECUTION_SIGNAL"):
@@ -159,8 +160,9 @@ class ExecutionSignal(Entity, table=workflows, type="EXECUTION_SIGNAL"):
     """Sorted by time; one that says how a job ended is derived from the job, so that it is left once."""
     kind: str
     members: str
-    """JSON; empty if it is in the object store, because it is too large for an item."""
-    members_object: str | None = None
+    """JSON, without an output or cause that is too large for an item."""
+    payload_object: str | None = None
+    """The object with that output, as JSON, or with that cause."""
     at: Timestamp
 
 

@@ -28,6 +28,7 @@ class RunnableMachine:
     type: MachineType = MachineType.STANDARD
     qualifier: str | None = None
     version: str | None = None
+    role_arn: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Checkpoint tokens and callback ids: they name what they open, and are signed, so nobody can make one up.
+"""Checkpoint tokens, callback ids and task tokens: they name what they open, and are signed, so nobody can make one up.
 
-Neither is stored. A callback id must be shown again at each replay, so it is made again from the store's key.
+None is stored. A callback id must be shown again at each replay, so it is made again from the store's key.
 """
 
 from __future__ import annotations
@@ -74,6 +74,10 @@ class DurableTokens:
         """Return which callback an id names, or raise TokenRefusedError."""
         function, execution, execution_id, number = self._opened("callback", text, 4)
         return CallbackId(function, execution, execution_id, int(number))
+
+    def task_token(self, execution_id: str, frame_id: str, visit: int) -> str:
+        """Return the token with which a task of a state machine is answered: the same one however often it is made."""
+        return self._signed("task", execution_id, frame_id, str(visit))
 
     def _signed(self, kind: str, *parts: str) -> str:
         named = "/".join(parts).encode()

@@ -13,6 +13,7 @@ from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
+from jobtable.workflows.asl.execution.signals import report_function
 from jobtable.workflows.durable.entities import DurableExecution, DurableStatus, OperationStatus
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.operation_changes import end_operation
@@ -70,8 +71,12 @@ def complete_invoke(
 ) -> None:
     """End the chained invoke of an execution and wake its job, with the rest of a transaction.
 
-    If the execution has ended, or no longer waits for it, nothing is added.
+    If the execution has ended, or no longer waits for it, nothing is added. A state machine gets a signal instead.
     """
+    if "machine" in parent:
+        has_failed = status is not OperationStatus.SUCCEEDED
+        report_function(store, tx, now, parent, payload=result, error=(error or {}) if has_failed else None)
+        return
     state = ExecutionState.find_with(store, parent["function"], parent["name"], parent["number"])
     if state is None or state.progress.execution_id != parent["execution_id"]:
         return

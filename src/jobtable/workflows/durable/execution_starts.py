@@ -89,6 +89,7 @@ class ExecutionStarts:
         *,
         parent: Mapping[str, Any] | None = None,
         client: Mapping[str, Any] | None = None,
+        parent_job_id: str | None = None,
         max_attempts: int = 1,
     ) -> None:
         """Run a function that is not durable as a job; the payload is as stored."""
@@ -100,6 +101,7 @@ class ExecutionStarts:
                 queue=QUEUE,
                 job_id=job_id,
                 job_type="function",
+                parent_job_id=parent_job_id,
                 timeout_seconds=None if function.is_inline else function.timeout_seconds,
                 max_attempts=max_attempts,
                 retry=RetryPolicy(first_delay_seconds=60),

@@ -74,7 +74,7 @@ def _run(job: JobContext, function_name: str, name: str) -> None:
             break
         if isinstance(begun, Pause):
             raise SuspendTask(begun.until, "waits for its operations")
-        context = _context(job, function, begun.request_id, begun.arn.function_arn)
+        context = context_of(job.jobs, function, begun.request_id, job.job_id, begun.arn.function_arn)
         answer = call_durable(service, function, begun, context, job.should_stop)
         if isinstance(answer, Raised):
             job.warning(f"the handler raised {answer.error['ErrorType']}: {answer.error['ErrorMessage']}")
@@ -96,7 +96,7 @@ def _call(
     service = service_of(job.jobs)
     function = service.core.get_function(function_name)
     text = service.core.payloads.read(payload)
-    context = _context(job, function, job.job_id)
+    context = context_of(job.jobs, function, job.job_id, job.job_id)
     if client is not None:
         context = replace(context, client_context=ClientContext.read(client))
     try:
@@ -107,18 +107,21 @@ def _call(
     return {"payload": service.core.payloads.store(json.dumps(answer), *owner)}
 
 
-def _context(job: JobContext, function: Function, request_id: str, arn: str | None = None) -> FunctionContext:
-    clock = job.work.clock
+def context_of(
+    jobs: Jobs, function: Function, request_id: str, job_id: str, arn: str | None = None
+) -> FunctionContext:
+    """Return the context of a call that begins now."""
+    clock = jobs.clock
     until = clock.monotonic() + function.timeout_seconds
     return FunctionContext(
         function_name=function.name,
         memory_limit_in_mb=str(function.memory_mb),
-        invoked_function_arn=arn or service_of(job.jobs).core.arns.function(function.name),
+        invoked_function_arn=arn or service_of(jobs).core.arns.function(function.name),
         remaining_ms=lambda: max(0, round((until - clock.monotonic()) * 1000)),
         aws_request_id=request_id,
         log_group_name=f"/aws/lambda/{function.name}",
-        log_stream_name=job.job_id,
-        jobs=job.jobs,
+        log_stream_name=job_id,
+        jobs=jobs,
     )
 
 

@@ -52,12 +52,12 @@ class MachineReads:
         machine = self.get(name)
         refuse_deleting(machine)
         if qualifier is None:
-            return RunnableMachine(name, self.read_definition(machine.definition_sha256), machine.type)
+            definition = self.read_definition(machine.definition_sha256)
+            return RunnableMachine(name, definition, machine.type, role_arn=machine.role_arn)
         number = int(qualifier) if qualifier.isdecimal() else self._choose(self.get_alias(name, qualifier))
         version = self.get_version(name, number)
-        return RunnableMachine(
-            name, self.read_definition(version.definition_sha256), version.type, qualifier, str(number)
-        )
+        definition = self.read_definition(version.definition_sha256)
+        return RunnableMachine(name, definition, version.type, qualifier, str(number), version.role_arn)
 
     def get_version(self, name: str, number: int) -> StateMachineVersion:
         """Return a version."""

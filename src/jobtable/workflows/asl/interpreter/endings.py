@@ -37,14 +37,25 @@ def time_out(run: Run) -> None:
     """End an execution that took longer than its machine allows."""
     append_end(run, 0, "ExecutionTimedOut", {"error": TIMEOUT})
     run.ended = Ended("TIMED_OUT", error=TIMEOUT)
-    _stop_all(run)
+    stop_all(run)
 
 
 def abort(run: Run, error: str | None, cause: str | None) -> None:
     """End an execution because someone stopped it."""
     append_end(run, root_of(run).memory["tail"], "ExecutionAborted", without_none(error=error, cause=cause))
     run.ended = Ended("ABORTED", error=error, cause=cause)
-    _stop_all(run)
+    stop_all(run)
+
+
+def crash(run: Run, cause: str) -> None:
+    """End an execution that cannot go on, because of a fault that no state can handle."""
+    _end_failed(run, run.last_event_id, "States.Runtime", cause)
+
+
+def stop_all(run: Run) -> None:
+    """Stop every frame of an execution that ended without the interpreter, and abandon what they wait for."""
+    for frame in list(run.frames.values()):
+        stop(Strand(run, frame))
 
 
 def stop(strand: Strand) -> None:
@@ -71,9 +82,4 @@ def abandon(strand: Strand) -> None:
 def _end_failed(run: Run, previous: int, error: str | None, cause: str | None) -> None:
     append_end(run, previous, "ExecutionFailed", without_none(error=error, cause=cause))
     run.ended = Ended("FAILED", error=error, cause=cause)
-    _stop_all(run)
-
-
-def _stop_all(run: Run) -> None:
-    for frame in list(run.frames.values()):
-        stop(Strand(run, frame))
+    stop_all(run)

@@ -28,6 +28,7 @@ from jobtable.demo import DemoPart, DemoState, parts
 from jobtable.errors import JobtableError, SettingsError
 from jobtable.settings import Settings, without_secret
 from jobtable.system import declared
+from jobtable.workflows.tables import EXECUTIONS_QUEUE, QUEUES, TASK_MODULES
 
 if TYPE_CHECKING:  # needs an extra, and is slow to import
     from uvicorn import Server
@@ -36,9 +37,9 @@ app = CommandGroup()
 _DEMO_SECONDS = 0.5
 
 
-def system_queues() -> list[str]:
-    """Return the queues of the systems' own jobs, which the worker serves beside those of the settings."""
-    return [queue for _, queues in declared("queues") for queue in queues]
+def own_queues() -> list[str]:
+    """Return the queues of workflows and of the systems' own jobs, which the worker serves beside the settings'."""
+    return [*QUEUES, *(queue for _, queues in declared("queues") for queue in queues)]
 
 
 @app.command(example="jobtable up --demo --port 8123 --data ./try")
@@ -129,7 +130,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
 
 
 def _workers(settings: Settings, preload: Sequence[str]) -> LocalWorkers:
-    queues = (*settings.queues, *system_queues())
+    queues = (*settings.queues, *own_queues())
     return LocalWorkers(settings, queues, slots=settings.slots, preload=preload, quiet=False)
 
 

@@ -17,7 +17,7 @@ from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus
 from jobtable.workflows.asl.interpreter import abort, advance, begin, fire, receive, redrive, time_out
-from jobtable.workflows.asl.interpreter.strand import write_instant
+from jobtable.workflows.asl.interpreter.strand import dump, write_instant
 from jobtable.workflows.asl.machine import Machine
 from jobtable.workflows.asl.messages import members_of, read_command, read_signal
 from jobtable.workflows.asl.run import (
@@ -275,7 +275,7 @@ class MemoryRunner:
             return
         if command.awaits == "token":
             return
-        as_text = (lambda value: value) if command.awaits == "end_as_json" else json.dumps
+        as_text = (lambda value: value) if command.awaits == "end_as_json" else dump
         described = {**reference, "Input": as_text(child.payload), "Status": ended.status}
         if ended.status == "SUCCEEDED":
             self._push(took, "signal", Succeeded(*at, {**described, "Output": as_text(ended.output)}))

@@ -20,8 +20,6 @@ from jobtable.workflows.durable.large_payloads import LargePayloads
 from jobtable.workflows.function_records import FunctionRecords
 from jobtable.workflows.functions import Function, find_function
 
-QUEUE = "functions"
-"""The queue of the jobs that call functions."""
 _MOST_REMEMBERED = 256
 
 

@@ -17,7 +17,7 @@ from jobtable.workflows.durable.durable_arns import (
     check_function_name,
     read_function,
 )
-from jobtable.workflows.durable.durable_core import QUEUE, DurableCore
+from jobtable.workflows.durable.durable_core import DurableCore
 from jobtable.workflows.durable.durable_tokens import digest_of
 from jobtable.workflows.durable.entities import (
     DurableEvents,
@@ -32,6 +32,7 @@ from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.operation_changes import end_operation
 from jobtable.workflows.durable.operation_updates import MOST_RESULT_BYTES
 from jobtable.workflows.functions import DurableConfig, Function
+from jobtable.workflows.tables import FUNCTIONS_QUEUE
 
 _TASKS = "jobtable.workflows.durable.function_tasks"
 _ENDS = "jobtable.workflows.durable.execution_endings"
@@ -98,7 +99,7 @@ class ExecutionStarts:
                 name=function.name,
                 task=f"{_TASKS}:{'call_function_inline' if function.is_inline else 'call_function'}",
                 params={"function": function.name, "payload": payload, "parent": parent, "client": client},
-                queue=QUEUE,
+                queue=FUNCTIONS_QUEUE,
                 job_id=job_id,
                 job_type="function",
                 parent_job_id=parent_job_id,
@@ -172,7 +173,7 @@ class ExecutionStarts:
             name=f"{execution.function}/{execution.name}",
             task=f"{_TASKS}:{'run_durable_inline' if function.is_inline else 'run_durable'}",
             params={"function": execution.function, "name": execution.name},
-            queue=QUEUE,
+            queue=FUNCTIONS_QUEUE,
             job_id=execution.execution_id,
             job_type="durable execution",
             timeout_seconds=None if function.is_inline else function.timeout_seconds,

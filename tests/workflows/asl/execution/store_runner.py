@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
+from random import Random
 from typing import Any, Protocol
 from unittest.mock import patch
 
@@ -26,8 +26,7 @@ from jobtable.errors import TaskClosedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.stored.entities import Job, QueueJob
-from jobtable.jobs.stored.field_types import Status
+from jobtable.jobs.stored.entities import QueueJob
 from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.model import Entity
 from jobtable.objects.memory import MemoryObjectStore
@@ -45,17 +44,19 @@ from jobtable.workflows.asl.entities import (
     MachineType,
 )
 from jobtable.workflows.asl.execution import signals
-from jobtable.workflows.asl.execution.execution_core import QUEUE
 from jobtable.workflows.asl.execution.executions import Executions, executions_of
+from jobtable.workflows.asl.execution.links import link_to, task_id
 from jobtable.workflows.asl.machine import StateFault
 from jobtable.workflows.asl.run import CallService
 from jobtable.workflows.asl.verbs import ChildExecution, RunnableMachine, ServiceVerbs
-from jobtable.workflows.durable.durable_core import QUEUE as FUNCTIONS
 from jobtable.workflows.functions import function
+from jobtable.workflows.tables import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE
 
 LEASE_SECONDS = 30.0
+_MOST_ROUNDS = 2_000
 ARNS = Arns()
 MACHINE, NAME = "cases", "case"
+ROLE = "arn:aws:iam::000000000000:role/cases"
 
 
 class Front(Protocol):
@@ -84,7 +85,7 @@ class VerbsFront:
     executions: Executions
 
     def start(self, case: Case) -> None:
-        machine = RunnableMachine(MACHINE, json.dumps(case.definition), MachineType(case.type), role_arn="role")
+        machine = RunnableMachine(MACHINE, json.dumps(case.definition), MachineType(case.type), role_arn=ROLE)
         self.executions.start(machine, json.dumps(case.input), NAME, arns=ARNS)
 
     def stop(self, error: str | None, cause: str | None) -> None:
@@ -163,10 +164,13 @@ class StoreRunner:
         self.jobs: Jobs = self.services.engine
         self.executions = executions_of(self.jobs)
         self.executions.core.services = CaseServices(self)
+        self.executions.core.random = Random(7)  # as the runner in memory
         self.executions.core.machines = CaseMachines(case.machines)
         self.front = front or VerbsFront(self.executions)
         self._queue: list[tuple[datetime, int, Callable[[], None]]] = []
         self._numbers = count()
+        self._held: list[Lease] = []
+        self._visits = [(frame, visit) for frame in ("0", "0.0", "0.1") for visit in (1, 2, 3)]
         self.began = self.clock.now()
         for name in case.answers:
             if ":" not in name:
@@ -192,20 +196,31 @@ class StoreRunner:
 
     def work(self) -> None:
         """Work until nothing more is due."""
-        while self._work_once() or self._next():
-            pass
+        for _ in range(_MOST_ROUNDS):
+            if not (self._work_once() or self._next()):
+                return
+        raise AssertionError(f"{self.case} never comes to rest")
 
     # --- workers ------------------------------------------------------------------------------------------------------
 
     def _work_once(self) -> bool:
-        leases = self.claim(QUEUE)
+        leases = self.claim(EXECUTIONS_QUEUE)
         for lease in leases:
             self.move(lease)
-        for lease in self.claim(FUNCTIONS):
+        for lease in self.claim(FUNCTIONS_QUEUE):
             self._answer_function(lease)
             leases.append(lease)
         self._poll_activities()
-        return bool(leases)
+        return bool(leases) or self._cancel_held()
+
+    def _cancel_held(self) -> bool:
+        """End a function that never answers and was asked to; return whether there was one."""
+        for lease in self._held:
+            if self.jobs.queries.get_job(lease.job.job_id).requested is not None:
+                self._held.remove(lease)
+                self.jobs.finish(lease, Outcome.cancelled("as asked"))
+                return True
+        return False
 
     def claim(self, queue: str) -> list[Lease]:
         """Claim the jobs of a queue that are ready."""
@@ -232,17 +247,15 @@ class StoreRunner:
             self.answer_token(token, answer, payload)
             self.jobs.finish(lease, Outcome.completed({"payload": json.dumps(answer.get("$submitted"))}))
             return
-        if "$never" in answer:
-            return
-        self.later(answer.get("after", 0), partial(self._end_function, lease, answer, payload))
+        self._held.append(lease)
+        if "$never" not in answer:
+            self.later(answer.get("after", 0), partial(self._end_function, lease, answer, payload))
 
     def _end_function(self, lease: Lease, answer: dict[str, Any], payload: Any) -> None:
-        job = self.jobs.queries.get_job(lease.job.job_id)
-        if job.requested is not None:
-            self.jobs.finish(lease, Outcome.cancelled("as asked"))
-        elif job.status is not Status.RUNNING:
+        if lease not in self._held:
             return
-        elif "$error" in answer:
+        self._held.remove(lease)
+        if "$error" in answer:
             error = {"ErrorType": answer["$error"], "ErrorMessage": answer.get("$cause")}
             self.jobs.finish(lease, Outcome.failed(error["ErrorType"], retryable=False, result={"error": error}))
         else:
@@ -277,9 +290,7 @@ class StoreRunner:
             self.later(seconds, partial(self._unless_closed, partial(self.executions.beat, token)))
         after = answer.get("after", 0)
         if "$error" in answer:
-            act: Callable[[], None] = partial(
-                self.executions.fail, token, answer["$error"], answer.get("$cause", "")
-            )
+            act: Callable[[], None] = partial(self.executions.fail, token, answer["$error"], answer.get("$cause"))
         elif {"$output", "$echo", "$large"} & answer.keys():
             act = partial(self.executions.succeed, token, json.dumps(output_of(answer, payload)))
         else:
@@ -299,7 +310,7 @@ class StoreRunner:
 
     def _next(self) -> bool:
         """Jump to what happens next; return whether there is anything."""
-        entry = self.jobs.store.query(QueueJob.delayed(queue_name=QUEUE), limit=1).first()
+        entry = self.jobs.store.query(QueueJob.delayed(queue_name=EXECUTIONS_QUEUE), limit=1).first()
         due = None if entry is None else entry.not_before
         if self._queue and (due is None or self._queue[0][0] <= due):
             at, _, act = heapq.heappop(self._queue)
@@ -312,9 +323,20 @@ class StoreRunner:
         return True
 
     def _jump_to(self, instant: datetime) -> None:
-        self.clock.advance(max(0.0, instant.timestamp() - self.clock.seconds()))
+        self.clock.advance(max(0.0, instant.timestamp() - self.clock.seconds()) + 0.000_005)
 
     # --- what came of it ----------------------------------------------------------------------------------------------
+
+    def plain(self, found: Any) -> Any:
+        """Return JSON with the tokens and the names of children as cases have them."""
+        text = json.dumps(found)
+        for frame_id, visit in self._visits:
+            execution = self.executions.get(MACHINE, NAME)
+            token = self.executions.core.token_of(execution, frame_id, visit)
+            text = text.replace(token, f"token-{frame_id}-{visit}")
+            child = task_id(link_to(execution, frame_id, visit))
+            text = text.replace(child, f"{NAME}-{frame_id}-{visit}")
+        return json.loads(text)
 
     def seconds(self) -> float:
         """Return how long the execution took."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 from tests.workflows.asl.case_files import Case, find_differences, read_cases
 from tests.workflows.asl.execution.store_runner import StoreRunner
-from tests.workflows.asl.memory_runner import run_case
 
 CASES = list(read_cases())
 
@@ -19,14 +15,13 @@ def test_a_case_comes_out_as_it_says(case: Case) -> None:
     runner.run()
 
     expect = case.expect
-    print(runner.front.outcome())
-    assert runner.front.outcome() == (
+    assert runner.plain(runner.front.outcome()) == [
         expect["status"],
         expect.get("error"),
         expect.get("cause"),
         expect.get("output"),
-    )
-    history = runner.front.history()
+    ]
+    history = runner.plain(runner.front.history())
     if "events" in expect:
         assert find_differences(expect["events"], [(kind, details) for _, _, kind, details in history[1:]]) == []
     if "previous" in expect:

@@ -25,8 +25,6 @@ from jobtable.workflows.asl.verbs import MachineSource, ServiceVerbs
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.function_tasks import service_of
 
-QUEUE = "workflows"
-"""The queue of the jobs that move executions."""
 _MOST_KEPT = 1_000
 
 

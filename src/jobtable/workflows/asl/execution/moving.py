@@ -213,3 +213,5 @@ class _Move:
             for command in self._run.commands:
                 self._carrying_out.do(self._stored.execution, command)
         abort_map_runs(self._core, self._stored.execution)
+        signals = read_signals(self._core, self._stored.execution)
+        self._core.store.batch_delete(each for each in signals if each.kind != REDRIVE)

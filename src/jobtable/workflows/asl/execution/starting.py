@@ -13,13 +13,14 @@ from jobtable.store.transactions import Transaction
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.changes import event_item, frame_item
-from jobtable.workflows.asl.execution.execution_core import QUEUE, ExecutionCore
+from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.links import identity, task_id
 from jobtable.workflows.asl.execution.stored_runs import new_run
 from jobtable.workflows.asl.interpreter import begin
 from jobtable.workflows.asl.interpreter.strand import dump
 from jobtable.workflows.asl.run import MOST_PAYLOAD_BYTES, StartExecution
 from jobtable.workflows.asl.verbs import RunnableMachine
+from jobtable.workflows.tables import EXECUTIONS_QUEUE
 
 JOB_TYPE = "state machine"
 _TASK = "jobtable.workflows.asl.execution.moving:move_execution"
@@ -149,7 +150,7 @@ def job_of(execution: Execution, parent_job_id: str | None) -> NewJob:
         name=f"{execution.machine}/{execution.name}",
         task=_TASK,
         params={"machine": execution.machine, "name": execution.name},
-        queue=QUEUE,
+        queue=EXECUTIONS_QUEUE,
         job_id=execution.job_id,
         job_type=JOB_TYPE,
         parent_job_id=parent_job_id,

@@ -22,9 +22,9 @@ from jobtable.app import Services, open_jobs
 from jobtable.errors import TaskClosedError
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.worker import Worker
-from jobtable.workflows.durable.durable_core import QUEUE
 from jobtable.workflows.durable.entities import DurableStatus
 from jobtable.workflows.durable.verbs import DurableVerbs
+from jobtable.workflows.tables import FUNCTIONS_QUEUE
 
 _LEASE_SECONDS = 1.5
 _SLOTS = 4
@@ -121,7 +121,7 @@ def main(url: str, lease_seconds: str) -> None:
     """Work until killed."""
     worker = Worker(
         partial(open_jobs, url),
-        [QUEUE],
+        [FUNCTIONS_QUEUE],
         slots=_SLOTS,
         lease_seconds=float(lease_seconds),
         mode="inline",

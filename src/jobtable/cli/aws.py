@@ -32,11 +32,11 @@ from jobtable.errors import SettingsError, kind_and_text
 from jobtable.settings import Settings, without_secret
 from jobtable.workflows.function_records import FunctionRecords
 from jobtable.workflows.message_handlers import MessageHandlers
+from jobtable.workflows.tables import QUEUES
 
 app = group_of_one()
 
 _FILE_NAME = "jobtable.db"
-_QUEUES = ("workflows", "functions")
 
 
 @app.command(
@@ -87,7 +87,7 @@ def serve(
         with (
             services_of(settings) as services,
             LocalWorkers(
-                settings, _QUEUES, count=workers, slots=slots, preload=modules or (), inline=True, quiet=False
+                settings, QUEUES, count=workers, slots=slots, preload=modules or (), inline=True, quiet=False
             ) as running,
         ):
             endpoint = _endpoint(services, keys)

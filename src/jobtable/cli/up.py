@@ -114,11 +114,11 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         services = cleanup.enter_context(services_of(settings))
         server = server_on(create_app(services, settings))
         preload = [] if demo_folder is None else modules_of_demo()
-        workers = _workers(settings, preload) if with_worker else None
+        workers = _workers(settings, preload) if with_worker else []
         cleanup.enter_context(_ended_by_signals(server, workers))
-        if workers is not None:
-            cleanup.enter_context(workers)
-            cleanup.enter_context(kept_alive(workers))
+        for each in workers:
+            cleanup.enter_context(each)
+            cleanup.enter_context(kept_alive(each))
         cleanup.enter_context(kept_up(services))
         address = address_of(listening)
         say(f"Jobtable is at {address}  (data: {without_secret(settings.store)}; stop with Ctrl-C)")
@@ -129,9 +129,13 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
     say("Stopped.")
 
 
-def _workers(settings: Settings, preload: Sequence[str]) -> LocalWorkers:
-    queues = (*settings.queues, *own_queues())
-    return LocalWorkers(settings, queues, slots=settings.slots, preload=preload, quiet=False)
+def _workers(settings: Settings, preload: Sequence[str]) -> list[LocalWorkers]:
+    queues = [*settings.queues, *own_queues()]
+    queues.remove(EXECUTIONS_QUEUE)
+    return [
+        LocalWorkers(settings, queues, slots=settings.slots, preload=preload, quiet=False),
+        LocalWorkers(settings, [EXECUTIONS_QUEUE], preload=TASK_MODULES, inline=True, quiet=False),
+    ]
 
 
 def modules_of_demo() -> list[str]:
@@ -141,7 +145,7 @@ def modules_of_demo() -> list[str]:
 
 
 @contextmanager
-def _ended_by_signals(server: Server, workers: LocalWorkers | None) -> Iterator[None]:
+def _ended_by_signals(server: Server, workers: Sequence[LocalWorkers]) -> Iterator[None]:
     """Stop the server at the first SIGINT or SIGTERM, and the workers without delay at the second.
 
     A running server handles the first signal itself, and raises it again after it stopped.
@@ -152,8 +156,8 @@ def _ended_by_signals(server: Server, workers: LocalWorkers | None) -> Iterator[
         nonlocal seen
         seen += 1
         server.should_exit = True
-        if seen > 1 and workers is not None:
-            workers.hurry()
+        for each in workers if seen > 1 else ():
+            each.hurry()
 
     before = {signum: signal.signal(signum, handle) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:

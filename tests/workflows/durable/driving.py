@@ -19,10 +19,10 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job, QueueJob
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.inline import StopFlag, run_task
-from jobtable.workflows.durable.durable_core import QUEUE
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.entities import DurableExecution, DurableStatus
 from jobtable.workflows.functions import function
+from jobtable.workflows.tables import FUNCTIONS_QUEUE
 
 LEASE_SECONDS = 30.0
 _FAR = timedelta(minutes=30)
@@ -89,7 +89,7 @@ class Driver:
 
     def work_once(self) -> bool:
         """Run the jobs that are ready, once; say whether there were some."""
-        leases = self.jobs.claim(QUEUE, limit=10, instance_id=self._name, lease_seconds=LEASE_SECONDS)
+        leases = self.jobs.claim(FUNCTIONS_QUEUE, limit=10, instance_id=self._name, lease_seconds=LEASE_SECONDS)
         for lease in leases:
             context = JobContext(self.jobs, lease)
             report = run_task(lease.job.definition, StopFlag(), partial(_same, context))
@@ -99,7 +99,7 @@ class Driver:
 
     def take_over(self) -> None:
         """Take all jobs from workers that died."""
-        for entry in list(self.jobs.store.query(QueueJob.key(queue_name=QUEUE))):
+        for entry in list(self.jobs.store.query(QueueJob.key(queue_name=FUNCTIONS_QUEUE))):
             job = self.jobs.store.get(Job.key(job_id=entry.job_id))
             if job.status is Status.RUNNING:
                 self.jobs.interrupt_lost(job)
@@ -117,11 +117,11 @@ class Driver:
 
     def jump(self) -> bool:
         """Move on to what is due next, unless that is far."""
-        entry = self.jobs.store.query(QueueJob.delayed(queue_name=QUEUE), limit=1).first()
+        entry = self.jobs.store.query(QueueJob.delayed(queue_name=FUNCTIONS_QUEUE), limit=1).first()
         if entry is None or entry.not_before is None or entry.not_before > self.clock.now() + _FAR:
             return False
         self.clock.jump_to(entry.not_before)
-        self.jobs.promote_due(QUEUE)
+        self.jobs.promote_due(FUNCTIONS_QUEUE)
         return True
 
 

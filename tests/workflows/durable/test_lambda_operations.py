@@ -26,10 +26,10 @@ from tests.workflows.durable.lambda_serving import (
 
 from jobtable.app import Services
 from jobtable.embedded.server import SignatureCheck
-from jobtable.workflows.durable.durable_core import QUEUE
 from jobtable.workflows.durable.entities import DurableStatus
 from jobtable.workflows.durable.handler_calls import Call
 from jobtable.workflows.functions import DurableConfig, function
+from jobtable.workflows.tables import FUNCTIONS_QUEUE
 
 
 @function(name="slow_durable", durable=DurableConfig(execution_timeout_seconds=901, retention_days=3))
@@ -319,7 +319,7 @@ def test_an_execution_is_stopped(client: LambdaClient, driver: Driver, tmp_path:
 def called(client: LambdaClient, driver: Driver, tmp_path: Path) -> Call:
     """A call of a handler, which has made no checkpoint yet."""
     start(client, "steps_in_order", tmp_path / "effects", "run")
-    (lease,) = driver.jobs.claim(QUEUE, limit=1, instance_id="worker", lease_seconds=30)
+    (lease,) = driver.jobs.claim(FUNCTIONS_QUEUE, limit=1, instance_id="worker", lease_seconds=30)
     begun = driver.service.calls.begin(lease, "steps_in_order", "run")
     assert isinstance(begun, Call)
     return begun

@@ -132,7 +132,7 @@ class ExecutionVerbs(Protocol):
         """Answer a task token with JSON text. A token is answered once."""
         ...
 
-    def fail(self, token: str, error: str, cause: str) -> None:
+    def fail(self, token: str, error: str | None, cause: str | None) -> None:
         """Answer a task token with a failure."""
         ...
 

@@ -48,6 +48,8 @@ from jobtable.workflows.asl.execution.executions import Executions, executions_o
 from jobtable.workflows.asl.execution.links import link_to, task_id
 from jobtable.workflows.asl.machine import StateFault
 from jobtable.workflows.asl.run import CallService
+from jobtable.workflows.asl.services.item_reader import read_items
+from jobtable.workflows.asl.services.result_writer import write_results
 from jobtable.workflows.asl.verbs import ChildExecution, RunnableMachine, ServiceVerbs
 from jobtable.workflows.functions import function
 from jobtable.workflows.tables import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE
@@ -119,20 +121,14 @@ class CaseServices(ServiceVerbs):
             self.runner.answer_token(command.token, answer, command.arguments)
             return answer.get("$submitted", {})
         if "$error" in answer:
-            raise StateFault(answer["$error"], answer.get("$cause"))
+            raise StateFault(answer["$error"], answer.get("$cause", ""))
         return output_of(answer, command.arguments)
 
     def read_items(self, reader: Any) -> Any:
-        key = reader["Parameters"].get("Key")
-        if key not in self.runner.world.objects:
-            raise StateFault("States.ItemReaderFailed", f"there is no object {key}")
-        return self.runner.world.objects[key]
+        return read_items(self.runner.world.objects, reader)
 
     def write_results(self, writer: Any, results: list[Any], children: Iterable[ChildExecution]) -> Any:
-        self.runner.world.written.append((writer, results))
-        if "Resource" not in writer:
-            return results
-        return {"Bucket": writer["Parameters"].get("Bucket"), "Key": "results/manifest.json"}
+        return write_results(self.runner.world.objects, writer, results, children)
 
 
 @dataclass
@@ -157,7 +153,8 @@ class StoreRunner:
 
     def __init__(self, case: Case, services: Services | None = None, front: Front | None = None) -> None:
         self.case = case
-        self.world = World(case.answers, case.machines, case.objects)
+        self.world = World(case.answers, case.machines)
+        self.world.fill(case.objects)
         self.clock = FakeClock(START)
         self.services = services or make_services(self.clock)
         _ = self.services.executions

@@ -29,9 +29,7 @@ def succeed(call: Call) -> Response:
 def fail(call: Call) -> Response:
     """SendTaskFailure."""
     with _token_faults():
-        call.executions.fail(
-            call.request["taskToken"], call.request.get("error") or "", call.request.get("cause") or ""
-        )
+        call.executions.fail(call.request["taskToken"], call.request.get("error"), call.request.get("cause"))
     return {}
 
 

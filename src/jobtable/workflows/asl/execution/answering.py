@@ -30,7 +30,7 @@ class TaskAnswers:
         check_payload(output)
         self._answer(token, "Succeeded", output)
 
-    def fail(self, token: str, error: str, cause: str) -> None:
+    def fail(self, token: str, error: str | None, cause: str | None) -> None:
         """Answer a task with a failure."""
         self._answer(token, "Failed", cause, error=error)
 

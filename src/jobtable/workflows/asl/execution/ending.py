@@ -77,7 +77,7 @@ class ExecutionEnds:
         core.texts.discard(execution_id(execution))
         for part in _PARTS:
             count += core.store.batch_delete(core.store.query(part.key(machine=machine, name=name)))
-        same = (Execution.status != ExecutionStatus.RUNNING) & (Execution.job_id == execution.job_id)
+        same = Execution.revision == execution.revision
         return count + core.store.delete(execution, when=same)
 
     def delete_some_expired(self, ended: Execution) -> None:
@@ -127,7 +127,7 @@ def add_abort(
         "last_event_id": before.last_event_id + 1,
     }
     after = before.model_copy(update=ended)
-    tx.put(after, when=(Execution.revision == before.revision) & (Execution.job_id == before.job_id))
+    tx.put(after, when=Execution.revision == before.revision)
     if before.type is MachineType.STANDARD:
         last = before.last_event_id if memory is None else json.loads(memory)["tail"]
         details = {"executionAbortedEventDetails": without_none(error=error, cause=cause)}

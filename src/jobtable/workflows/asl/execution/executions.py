@@ -54,7 +54,7 @@ class Executions(ExecutionReads, ExecutionVerbs):
     def succeed(self, token: str, output: str) -> None:
         self._answers.succeed(token, output)
 
-    def fail(self, token: str, error: str, cause: str) -> None:
+    def fail(self, token: str, error: str | None, cause: str | None) -> None:
         self._answers.fail(token, error, cause)
 
     def beat(self, token: str) -> None:

@@ -169,15 +169,18 @@ class _Move:
         now = self._core.now()
         ends_at = self._ends_at()
         if ends_at is not None and ends_at <= now:
-            return self._step(lambda: time_out(self._run) or True)
+            self._step(lambda: time_out(self._run))
+            return True
         due = [frame for frame in self._run.frames.values() if frame.due_at is not None and frame.due_at <= now]
         if not due:
             return False
         first = min(due, key=lambda frame: (frame.due_at, [int(part) for part in frame.frame_id.split(".")]))
-        return self._step(lambda: fire(self._run, first.frame_id) or True)
+        self._step(lambda: fire(self._run, first.frame_id))
+        return True
 
     def _ends_at(self) -> datetime | None:
-        execution, seconds = self._stored.execution, self._run.machine.timeout_seconds
+        execution = self._stored.execution
+        seconds: float | None = self._run.machine.timeout_seconds
         if execution.type is MachineType.EXPRESS:
             seconds = EXPRESS_SECONDS if seconds is None else min(seconds, EXPRESS_SECONDS)
         if seconds is None:

@@ -30,10 +30,10 @@ from jobtable.cli.output import (
 from jobtable.cli.user_modules import import_module_of_user
 from jobtable.cli.workflow_waiting import exit_unless, wait_for_end
 from jobtable.errors import ValueRefusedError
-from jobtable.workflows.durable.durable_core import QUEUE
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableStatus
 from jobtable.workflows.durable.verbs import Called
 from jobtable.workflows.function_records import FunctionRecord
+from jobtable.workflows.tables import FUNCTIONS_QUEUE
 
 app = new_group()
 
@@ -89,7 +89,7 @@ def invoke(
     called = services.durable.call(function, json_text(payload, "--payload"), name=name)
     answer = wait_for_end(
         services,
-        QUEUE,
+        FUNCTIONS_QUEUE,
         lambda: services.durable.find_answer(function, called.job_id),
         lambda found: found is not None,
         timeout,
@@ -161,7 +161,7 @@ def show(services: Services, execution: ExecutionId, limit: Limit = 100, as_json
 def wait(services: Services, execution: ExecutionId, timeout: Timeout = None, as_json: AsJson = False) -> None:
     """Wait until a durable execution ends and print its output; exit with 5 unless it SUCCEEDED."""
     function, name = _parts_of(execution)
-    seen = wait_for_end(services, QUEUE, lambda: services.durable.get(function, name), _is_over, timeout)
+    seen = wait_for_end(services, FUNCTIONS_QUEUE, lambda: services.durable.get(function, name), _is_over, timeout)
     output = services.durable.output_of(seen)
     if as_json:
         print_json({"execution": seen, "output": output})

@@ -107,9 +107,7 @@ def _call(
     return {"payload": service.core.payloads.store(json.dumps(answer), *owner)}
 
 
-def context_of(
-    jobs: Jobs, function: Function, request_id: str, job_id: str, arn: str | None = None
-) -> FunctionContext:
+def context_of(jobs: Jobs, function: Function, request_id: str, job_id: str, arn: str | None = None) -> FunctionContext:
     """Return the context of a call that begins now."""
     clock = jobs.clock
     until = clock.monotonic() + function.timeout_seconds

@@ -19,6 +19,7 @@ BENCHMARKS = (
     "metrics",
     "steps",
     "durable",
+    "machines",
     "journey_units",
     "sweeps",
 )

@@ -12,6 +12,7 @@ from jobtable.workflows.asl.execution.carrying_out import CarriesOut
 from jobtable.workflows.asl.execution.ending import ExecutionEnds
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.execution_reads import ExecutionReads
+from jobtable.workflows.asl.execution.express_runs import run_express
 from jobtable.workflows.asl.execution.map_changes import change_map_run
 from jobtable.workflows.asl.execution.moving import Mover
 from jobtable.workflows.asl.execution.redriving import ExecutionRedrives
@@ -31,8 +32,8 @@ class Executions(ExecutionReads, ExecutionVerbs):
         self._redrives = ExecutionRedrives(self.core)
         self._ends = ExecutionEnds(self.core)
         self._answers = TaskAnswers(self.core)
-        carrying_out = CarriesOut(self.core, self._starts, self._redrives, self._ends)
-        self.mover = Mover(self.core, carrying_out, self._ends.delete_some_expired)
+        self._carrying_out = CarriesOut(self.core, self._starts, self._redrives, self._ends)
+        self.mover = Mover(self.core, self._carrying_out, self._ends.delete_some_expired)
 
     def start(
         self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns, trace: str | None = None
@@ -40,7 +41,7 @@ class Executions(ExecutionReads, ExecutionVerbs):
         return self._starts.start(machine, payload, name, arns=arns, trace=trace)
 
     def run_express(self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns) -> SyncResult:
-        raise NotImplementedError
+        return run_express(self.core, self._starts, self._carrying_out, machine, payload, name, arns)
 
     def stop(self, machine: str, name: str, *, error: str | None = None, cause: str | None = None) -> Execution:
         return self._ends.stop(machine, name, error=error, cause=cause)

@@ -55,9 +55,9 @@ class ExecutionStarts:
         if existing is not None and machine.type is MachineType.EXPRESS and existing.job_id != job_id:
             name, existing = f"{name}-{uuid.uuid4()}", None  # names of express executions need not be unique
         if existing is None:
-            new = self.make(machine, payload, name, arns=arns, trace=trace, parent=parent, job_id=job_id)
+            new = self.make(machine, payload, name, arns=arns, trace=trace, parent=parent)
             try:
-                return self._submit(new, parent_job_id)
+                return self._submit(new.model_copy(update={"job_id": job_id or new.job_id}), parent_job_id)
             except ConflictError:
                 existing = self._core.store.find(Execution.key(machine=machine.name, name=name))
                 if existing is None:
@@ -99,17 +99,18 @@ class ExecutionStarts:
         arns: Arns,
         trace: str | None = None,
         parent: Mapping[str, Any] | None = None,
-        job_id: str | None = None,
         processor_path: str | None = None,
         map_run_id: str | None = None,
+        is_stored: bool = True,
     ) -> Execution:
-        """Return a new execution, not stored yet."""
+        """Return a new execution, which the caller stores; or one that is not, which holds an input of any size."""
         started_at = self._core.clock.now()
-        text, key = self._core.texts.keep(payload, identity(machine.name, name, started_at))
+        owner = identity(machine.name, name, started_at)
+        text, key = self._core.texts.keep(payload, owner) if is_stored else (payload, None)
         return Execution(
             machine=machine.name,
             name=name,
-            job_id=job_id or (str(uuid.uuid4()) if parent is None else task_id(parent)),
+            job_id=str(uuid.uuid4()) if parent is None else task_id(parent),
             type=machine.type,
             definition_sha256=self._core.keep_definition(machine.definition),
             processor_path=processor_path,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeAlias
+from typing import IO, BinaryIO, Protocol, TypeAlias
 
 from jobtable.errors import ValueRefusedError
 
@@ -133,13 +133,15 @@ def chunks(source: Source) -> Iterator[bytes]:
             yield chunk
 
 
-def measured(stream: Readable) -> tuple[bytes, int]:
-    """Return the SHA-256 and the size of what is left of a stream."""
+def measured(stream: Readable, copy: IO[bytes] | None = None) -> tuple[bytes, int]:
+    """Return the SHA-256 and the size of what is left of a stream, and perhaps write that to a copy."""
     digest = hashlib.sha256()
     size = 0
     for chunk in chunks(stream):
         digest.update(chunk)
         size += len(chunk)
+        if copy is not None:
+            copy.write(chunk)
     return digest.digest(), size
 
 

@@ -20,7 +20,7 @@ from jobtable.jobs.report.recording import Recording
 from jobtable.jobs.report.run_files import Artifacts, RunFiles
 from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
 from jobtable.objects import ObjectStore, Source, key_parts
-from jobtable.objects.object_store import CHUNK_SIZE, Readable
+from jobtable.objects.object_store import Readable, chunks
 from jobtable.remote.backend import ServerObjects
 from jobtable.remote.server import Server, only_at_store, path_of
 from jobtable.store import Store
@@ -101,8 +101,7 @@ class ServerText(ServerFiles, RunText):
     def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
         path = path_of("jobs", self._lease.job.job_id, "log-text")
         with tempfile.NamedTemporaryFile(prefix="jobtable-text-") as kept:
-            while chunk := source.read(CHUNK_SIZE):
-                kept.write(chunk)
+            kept.writelines(chunks(source))
             kept.flush()
             file = Path(kept.name)
             query = {**_sent_by(self._lease, file), "line_count": line_count, "part_count": part_count}

@@ -12,6 +12,17 @@ from jobtable.store.backend import Item, Request, Response
 _MOST_SEGMENTS = 1_000_000
 
 
+def pages(ask: Callable[[str, Request], Response], operation: str, request: Request) -> Iterator[Response]:
+    """Yield the responses to a Scan or Query, page by page."""
+    request = dict(request)
+    while True:
+        response = ask(operation, request)
+        yield response
+        if "LastEvaluatedKey" not in response:
+            return
+        request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+
+
 class Scan:
     """Every item that a scan finds, in no order; each iteration scans anew and holds a few pages at most."""
 
@@ -24,41 +35,32 @@ class Scan:
 
     def __iter__(self) -> Iterator[Item]:
         if self._segments == 1:
-            for page in self._pages(self._request):
-                yield from page
+            for page in pages(self._ask, "Scan", self._request):
+                yield from page["Items"]
         else:
             yield from self._in_parallel()
 
-    def _pages(self, request: Request) -> Iterator[list[Item]]:
-        request = dict(request)
-        while True:
-            response = self._ask("Scan", request)
-            yield response["Items"]
-            if "LastEvaluatedKey" not in response:
-                return
-            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
-
     def _in_parallel(self) -> Iterator[Item]:
-        pages = _Pages(self._segments)
+        handed = _Pages(self._segments)
 
         def read(segment: int) -> None:
             request = {**self._request, "Segment": segment, "TotalSegments": self._segments}
             try:
-                for page in self._pages(request):
-                    if not pages.hand_over(page):
+                for page in pages(self._ask, "Scan", request):
+                    if not handed.hand_over(page["Items"]):
                         return
-                pages.hand_over(None)
+                handed.hand_over(None)
             except BaseException as error:
-                pages.hand_over(error)
+                handed.hand_over(error)
 
         threads = [threading.Thread(target=read, args=(n,), daemon=True) for n in range(self._segments)]
         for thread in threads:
             thread.start()
         try:
-            for page in pages:
+            for page in handed:
                 yield from page
         finally:
-            pages.stop()
+            handed.stop()
             for thread in threads:
                 thread.join()
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from jobtable.clock import Clock
 from jobtable.embedded import EmbeddedBackend
 from jobtable.store.backend import Backend, Item, Request, Response
+from jobtable.store.scans import pages
 
 
 class _Write(NamedTuple):
@@ -74,14 +75,10 @@ class LaggingIndexes:
                 made[kind] = [{member: index[member] for member in members} for index in indexes]
         self._copy.execute("CreateTable", {**made, "BillingMode": "PAY_PER_REQUEST"})
         self._primary[name] = tuple(part["AttributeName"] for part in there["KeySchema"])
-        scan = {"TableName": name, "ConsistentRead": True}
-        while True:
-            page = self._backend.execute("Scan", scan)
+        scan: Request = {"TableName": name, "ConsistentRead": True}
+        for page in pages(self._backend.execute, "Scan", scan):
             for item in page["Items"]:
                 self._copy.execute("PutItem", {"TableName": name, "Item": item})
-            if "LastEvaluatedKey" not in page:
-                return
-            scan = {**scan, "ExclusiveStartKey": page["LastEvaluatedKey"]}
 
     def _is_due(self, oldest: _Write) -> bool:
         is_old = oldest.at + self._longest_seconds <= self._clock.monotonic()

@@ -18,7 +18,7 @@ from jobtable.jobs.stored.locations import log_part_key, log_parts_prefix, merge
 from jobtable.model.conditions import Condition
 from jobtable.model.expressions import attribute_of
 from jobtable.objects import ObjectStore
-from jobtable.objects.object_store import CHUNK_SIZE
+from jobtable.objects.object_store import CHUNK_SIZE, chunks
 from jobtable.store import Query, Store
 
 FOLLOW_SECONDS = 0.5
@@ -172,8 +172,7 @@ class JobLogs:
         with self._objects.open(key) as stream:
             while start > 0 and (skipped := stream.read(min(start, CHUNK_SIZE))):
                 start -= len(skipped)
-            while chunk := stream.read(CHUNK_SIZE):
-                yield chunk
+            yield from chunks(stream)
 
 
 class _LineCounter:

@@ -20,7 +20,7 @@ from jobtable.jobs.report.run_files import RunFiles
 from jobtable.jobs.stored.entities import JobCheckpoint
 from jobtable.jobs.stored.locations import checkpoint_key, discard, named_in_records
 from jobtable.objects import ObjectStore, Source
-from jobtable.objects.object_store import CHUNK_SIZE
+from jobtable.objects.object_store import measured
 from jobtable.store import Transaction
 from jobtable.store.retries import insist
 
@@ -65,13 +65,10 @@ class Checkpoint:
         return self._insist(lambda: self._save_to(path))
 
     def _save_to(self, path: Path) -> Path:
-        digest = hashlib.sha256()
         with whole_file(path) as file:
             with self.objects.open(self.record.s3_key) as stream:
-                while chunk := stream.read(CHUNK_SIZE):
-                    digest.update(chunk)
-                    file.write(chunk)
-            self._check(digest.hexdigest())
+                digest, _ = measured(stream, file)
+            self._check(digest.hex())
         return path
 
     def _insist(self, call: Callable[[], T]) -> T:

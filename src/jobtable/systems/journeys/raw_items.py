@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from jobtable.errors import ConditionalCheckFailed
@@ -11,23 +12,20 @@ from jobtable.model import Condition, Selection, Table
 from jobtable.model.conditions import Placeholders
 from jobtable.store import Store
 from jobtable.store.backend import Item
+from jobtable.store.scans import pages
 
 
 def list_partition(store: Store, table: Table, selection: Selection[Any]) -> Iterator[Item]:
     """Yield every item of the partition of a key, in key order."""
-    request: dict[str, Any] = {
+    request = {
         "TableName": store.table_name(table),
         "KeyConditionExpression": "PK = :pk",
         "ExpressionAttributeValues": {":pk": selection.equal["PK"]},
         "ConsistentRead": True,
         "ReturnConsumedCapacity": "TOTAL",
     }
-    while True:
-        page = store.ask("Query", request, "Journey.export")
+    for page in pages(partial(store.ask, pattern="Journey.export"), "Query", request):
         yield from page["Items"]
-        if "LastEvaluatedKey" not in page:
-            return
-        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
 def position(item: Item) -> tuple[bytes, bytes]:

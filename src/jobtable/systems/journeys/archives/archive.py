@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from jobtable.errors import ValueRefusedError
 from jobtable.files import whole_file
 from jobtable.objects import ObjectStore
+from jobtable.objects.object_store import measured
 from jobtable.store.backend import Item
 
 ITEMS = "items.jsonl"
@@ -192,13 +193,9 @@ def _write_objects(archive: zipfile.ZipFile, manifest: Manifest, keys: Iterable[
 
 def _write_object(archive: zipfile.ZipFile, number: int, key: str, objects: ObjectStore) -> ObjectEntry:
     name = f"objects/{number:07d}"
-    digest, size = hashlib.sha256(), 0
     with objects.open(key) as source, archive.open(name, "w", force_zip64=True) as target:
-        while chunk := source.read(CHUNK):
-            target.write(chunk)
-            digest.update(chunk)
-            size += len(chunk)
-    return ObjectEntry(name=name, key=key, size=size, sha256=digest.hexdigest())
+        digest, size = measured(source, target)
+    return ObjectEntry(name=name, key=key, size=size, sha256=digest.hex())
 
 
 def seal(path: Path) -> None:

@@ -15,6 +15,7 @@ from jobtable.errors import AlreadyExistsError, ItemShapeError, ValueRefusedErro
 from jobtable.jobs.stored.entities import Queue, QueueJob
 from jobtable.model import Attr, Entity, Json, Part, Table, Timestamp, default
 from jobtable.store import Item, Store
+from jobtable.store.scans import pages
 from jobtable.systems.receipts.entities.record_bases import key_of
 from jobtable.systems.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
 from jobtable.systems.receipts.legacy.queued import QueuedJobs
@@ -141,14 +142,9 @@ class Migration:
         """Yield the items of the legacy table in pages, each with the position of the next; None after the last."""
         request: dict[str, Any] = {"TableName": self._source.table_name(legacy), "Limit": ITEMS_A_STEP}
         request |= {"ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL"}
-        while True:
-            if start is not None:
-                request["ExclusiveStartKey"] = start
-            response = self._source.ask("Scan", request, "migration.scan")
-            start = response.get("LastEvaluatedKey")
-            yield response["Items"], start
-            if start is None:
-                return
+        request |= {} if start is None else {"ExclusiveStartKey": start}
+        for page in pages(partial(self._source.ask, pattern="migration.scan"), "Scan", request):
+            yield page["Items"], page.get("LastEvaluatedKey")
 
     def _save(
         self, checkpoint: MigrationCheckpoint, report: MigrationReport, position: Item | None

@@ -7,12 +7,12 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from jobtable.access.entities import AccessToken, AnsweredRequest
 from jobtable.cli.framework import COMMON, Yes, confirm, new_group
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_either, print_json, print_list, print_text, say
+from jobtable.cli.template_output import print_template
 from jobtable.cli.user_modules import import_module_of_user
 from jobtable.dynamodb.template import cloudformation_template
 from jobtable.errors import NotFoundError
@@ -38,7 +38,7 @@ def tables_of(modules: Sequence[str] | None) -> list[Table]:
     """Import modules and return the tables that they declare or whose entities they declare, each once."""
     found: dict[str, Table] = {}
     for name in modules or ():
-        tables = list(_tables_in(import_module_of_user(name)))
+        tables = list(tables_in(import_module_of_user(name)))
         if not tables:
             raise typer.BadParameter(f"{name} declares no tables or entities")
         found |= {table.name: table for table in tables}
@@ -55,7 +55,8 @@ def chosen_table(name: str, modules: Sequence[str] | None) -> Table:
         raise
 
 
-def _tables_in(module: ModuleType) -> Iterator[Table]:
+def tables_in(module: ModuleType) -> Iterator[Table]:
+    """Yield the tables that a module declares or whose entities it declares."""
     for value in vars(module).values():
         if isinstance(value, Table):
             yield value
@@ -202,14 +203,7 @@ def template(
     if as_json:
         print_json(made)
     else:
-        typer.echo(yaml.dump(made, Dumper=_PlainDumper, sort_keys=False, width=120), nl=False)
-
-
-class _PlainDumper(yaml.SafeDumper):
-    """Writes no aliases, which CloudFormation does not support."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+        print_template(made)
 
 
 @app.command(example="jobtable tables reference --json")

@@ -27,7 +27,7 @@ def cloudformation_template(
     `of_servers` can neither be read nor written with the policies of readers and workers.
     """
     by_id = _by_logical_id(tables)
-    resources = {logical_id: _table(table, prefix + table.name) for logical_id, table in by_id.items()}
+    resources = {logical_id: table_resource(table, prefix) for logical_id, table in by_id.items()}
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "Tables, bucket and policies of Jobtable.",
@@ -51,7 +51,9 @@ def _by_logical_id(tables: Iterable[Table]) -> dict[str, Table]:
     return by_id
 
 
-def _table(table: Table, name: str) -> Json:
+def table_resource(table: Table, prefix: str) -> Json:
+    """Return a table as a resource of a template: kept and protected when its stack is deleted."""
+    name = prefix + table.name
     if not NAME_PATTERN.fullmatch(name):
         raise DefinitionError(f"{name!r} is not a valid table name; use 3 to 255 of the characters a-z A-Z 0-9 _ . -")
     properties = create_request(table, name)

@@ -68,7 +68,7 @@ class FunctionError(Exception):
 def call(function: Function, event: Any, context: FunctionContext) -> Any:
     """Return what a handler makes of an event, as JSON has it; FunctionError if it raises."""
     try:
-        result = function.handler(event, context) if _takes_context(function.handler) else function.handler(event)
+        result = function.handler(event, context) if takes_context(function.handler) else function.handler(event)
         return json.loads(json.dumps(result))
     except Exception as error:  # whatever a user's handler raises is its answer
         trace = traceback.format_tb(error.__traceback__)[1:][-_MOST_TRACE_LINES:]
@@ -86,7 +86,8 @@ def describe_crash(message: str) -> FunctionError:
     return FunctionError("Lambda.Unknown", json.dumps({"errorMessage": message, "errorType": "Lambda.Unknown"}))
 
 
-def _takes_context(handler: Callable[..., Any]) -> bool:
+def takes_context(handler: Callable[..., Any]) -> bool:
+    """Return whether a handler can be called with an event and a context."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = list(inspect.signature(handler).parameters.values())

@@ -1,0 +1,1 @@
+"""State machines and functions on AWS: what they need there, as a CloudFormation template."""

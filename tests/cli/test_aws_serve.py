@@ -22,6 +22,7 @@ from tests.cli.conftest import CommandLine, ServeProcess
 ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "the/secret+key"
 AWS = Path(sys.executable).parent / "aws"
 Start = Callable[..., ServeProcess]
+ROLE = "arn:aws:iam::000000000000:role/any"
 _PATIENCE_SECONDS = 120
 FUNCTIONS = """
 import os
@@ -42,6 +43,15 @@ def note(event, line):
 @function
 def greet(event):
     return f"hello {event['name']}"
+
+
+@function
+def pack(event):
+    note(event, "packing")
+    while not Path(event["effects"]).with_name("go").exists():
+        time.sleep(0.02)
+    note(event, "packed")
+    return {"boxes": 1}
 
 
 @function
@@ -111,11 +121,10 @@ def test_four_services_at_one_address(start: Start) -> None:
         )
         assert len(streams.list_streams(TableName="orders")["Streams"]) == 1
     with client(server, "stepfunctions") as states:
-        role = "arn:aws:iam::000000000000:role/any"
         definition = json.dumps({"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": 1, "End": True}}})
-        arn = states.create_state_machine(name="one", definition=definition, roleArn=role)["stateMachineArn"]
+        arn = states.create_state_machine(name="one", definition=definition, roleArn=ROLE)["stateMachineArn"]
         assert [each["stateMachineArn"] for each in states.list_state_machines()["stateMachines"]] == [arn]
-        tested = states.test_state(definition='{"Type":"Pass","Result":{"a":1},"End":true}', roleArn=role, input="{}")
+        tested = states.test_state(definition='{"Type":"Pass","Result":{"a":1},"End":true}', roleArn=ROLE, input="{}")
         assert json.loads(tested["output"]) == {"a": 1}
     with client(server, "lambda") as functions:
         answer = functions.invoke(FunctionName="greet", Payload=b'{"name": "Ada"}', LogType="Tail")
@@ -149,6 +158,52 @@ def test_a_killed_server_goes_on_where_it_was(start: Start, folder: Path) -> Non
     assert (found["Status"], json.loads(found["Result"])) == ("SUCCEEDED", {"paid": "42 EUR"})
     assert [event["EventId"] for event in history] == list(range(1, len(history) + 1))
     assert lines_of(effects) == ["reserved", f"callback {callback_id}", "shipped"]
+
+
+GREET = {"Type": "Task", "Resource": "arn:aws:lambda:eu-central-1:000000000000:function:greet"}
+MACHINE = {
+    "StartAt": "Greet",
+    "States": {
+        "Greet": {**GREET, "ResultPath": "$.greeting", "Next": "Pack"},
+        "Pack": {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::lambda:invoke",
+            "Parameters": {"FunctionName": "pack", "Payload.$": "$"},
+            "OutputPath": "$.Payload",
+            "Next": "Rest",
+        },
+        "Rest": {"Type": "Wait", "Seconds": 1, "Next": "Ship"},
+        "Ship": {"Type": "Task", "Resource": "arn:aws:states:eu-central-1:000000000000:activity:ship", "End": True},
+    },
+}
+
+
+def test_a_killed_server_moves_an_execution_on(start: Start, folder: Path) -> None:
+    data, effects = str(folder / "data"), folder / "effects"
+    server = start("--data", data)
+    with client(server, "stepfunctions") as states:
+        activity = states.create_activity(name="ship")["activityArn"]
+        machine = states.create_state_machine(name="orders", definition=json.dumps(MACHINE), roleArn=ROLE)
+        text = json.dumps({"name": "Ada", "effects": str(effects)})
+        arn = states.start_execution(stateMachineArn=machine["stateMachineArn"], input=text)["executionArn"]
+        wait_until(lambda: lines_of(effects))
+        before = states.get_execution_history(executionArn=arn)["events"]
+    server.stop(signal.SIGKILL)
+    (folder / "go").touch()
+    server = start("--data", data)
+    with client(server, "stepfunctions") as states:
+        task = states.get_activity_task(activityArn=activity)
+        assert json.loads(task["input"]) == {"boxes": 1}
+        states.send_task_success(taskToken=task["taskToken"], output='"shipped"')
+        found = wait_until(
+            lambda: (described := states.describe_execution(executionArn=arn))["status"] != "RUNNING" and described
+        )
+        after = states.get_execution_history(executionArn=arn)["events"]
+    assert (found["status"], found["output"]) == ("SUCCEEDED", '"shipped"')
+    assert after[: len(before)] == before
+    assert [event["id"] for event in after] == list(range(1, len(after) + 1))
+    assert [event["type"] for event in after].count("TaskStateExited") == 3
+    assert set(lines_of(effects)) == {"packing", "packed"}
 
 
 def test_it_stops_with_a_signal_and_leaves_no_worker(start: Start, folder: Path) -> None:
@@ -186,12 +241,24 @@ def test_the_aws_cli(start: Start, folder: Path) -> None:
         return json.loads(done.stdout) if done.stdout else None
 
     names = [each["FunctionName"] for each in aws("lambda", "list-functions")["Functions"]]
-    assert names == ["greet", "order"]
+    assert names == ["greet", "order", "pack"]
     answer = aws("lambda", "invoke", "--function-name", "greet", "--payload", '{"name":"Ada"}', "answer.json")
     assert answer == {"StatusCode": 200, "ExecutedVersion": "$LATEST"}
     assert json.loads((folder / "answer.json").read_text()) == "hello Ada"
     tested = aws("stepfunctions", "test-state", "--definition", '{"Type":"Pass","Result":1,"End":true}')
     assert (tested["status"], tested["output"]) == ("SUCCEEDED", "1")
+    machine = aws(
+        *("stepfunctions", "create-state-machine", "--name", "hello", "--role-arn", ROLE),
+        *("--definition", json.dumps({"StartAt": "Greet", "States": {"Greet": {**GREET, "End": True}}})),
+    )
+    started = aws(
+        *("stepfunctions", "start-execution", "--state-machine-arn", machine["stateMachineArn"]),
+        *("--input", '{"name":"Ada"}'),
+    )
+    named = ("--execution-arn", started["executionArn"])
+    wait_until(lambda: aws("stepfunctions", "describe-execution", *named)["status"] == "SUCCEEDED")
+    events = aws("stepfunctions", "get-execution-history", *named)["events"]
+    assert [events[0]["type"], events[-1]["type"]] == ["ExecutionStarted", "ExecutionSucceeded"]
     assert "jobtable-workflows" in aws("dynamodb", "list-tables")["TableNames"]
 
 

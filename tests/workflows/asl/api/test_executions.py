@@ -19,7 +19,7 @@ from jobtable.workflows.tables import QUEUES
 
 PASS = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": {"a": 1}, "End": True}}}
 ACTIVITY = {"StartAt": "Ask", "States": {"Ask": {"Type": "Task", "Resource": f"{ARN}:activity:ask", "End": True}}}
-FAILING = {
+FAILING: dict[str, Any] = {
     "StartAt": "Before",
     "States": {
         "Before": {"Type": "Pass", "Next": "Check"},
@@ -323,3 +323,42 @@ def test_a_map_run_is_described_listed_and_changed(states: SFNClient, services: 
     assert json.loads(states.describe_execution(executionArn=arn)["output"]) == [1, 2, 3]
     assert refused(states.update_map_run, mapRunArn=run, maxConcurrency=1)[0] == "ValidationException"
     assert refused(states.describe_map_run, mapRunArn=run + "0")[0] == "ResourceNotFound"
+
+
+# --- express executions ---------------------------------------------------------------------------------------------
+
+
+def test_an_express_execution_answers_with_its_end(states: SFNClient) -> None:
+    machine = create(states, PASS, type="EXPRESS")
+    found = states.start_sync_execution(stateMachineArn=machine, name="first", input='{"in": 1}')
+    assert (found["status"], found["output"], found["input"]) == ("SUCCEEDED", '{"a":1}', '{"in": 1}')
+    assert found["executionArn"].startswith(f"{ARN}:express:orders:first:")
+    assert found["startDate"] <= found["stopDate"]
+    assert found["billingDetails"]["billedDurationInMilliseconds"] >= 100
+    bare = states.start_sync_execution(stateMachineArn=machine, includedData="METADATA_ONLY")
+    assert not {"input", "output"} & set(bare)
+    for call in (states.describe_execution, states.get_execution_history, states.stop_execution):
+        assert refused(call, executionArn=found["executionArn"])[0] == "InvalidArn"
+    assert refused(states.list_executions, stateMachineArn=machine)[0] == "StateMachineTypeNotSupported"
+
+
+def test_an_express_execution_that_fails_says_why(states: SFNClient) -> None:
+    fail = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Sold", "Cause": "out"}}}
+    found = states.start_sync_execution(stateMachineArn=create(states, fail, type="EXPRESS"))
+    assert (found["status"], found["error"], found["cause"]) == ("FAILED", "Sold", "out")
+    standard = create(states, PASS, "standard")
+    assert refused(states.start_sync_execution, stateMachineArn=standard)[0] == "StateMachineTypeNotSupported"
+
+
+def test_a_task_is_run_where_it_is_awaited(states: SFNClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = create(states, FAILING, type="EXPRESS")
+    task = json.dumps({**FAILING["States"]["Check"], "Catch": [{"ErrorEquals": ["ValueError"], "Next": "Tell"}]})
+    failed = states.start_sync_execution(stateMachineArn=machine)
+    assert (failed["status"], failed["error"]) == ("FAILED", "ValueError")
+    caught = states.test_state(definition=task, roleArn=ROLE)
+    assert (caught["status"], caught["error"], caught["nextState"]) == ("CAUGHT_ERROR", "ValueError", "Tell")
+    monkeypatch.setitem(BROKEN, "is_broken", False)
+    assert states.start_sync_execution(stateMachineArn=machine)["output"] == '"checked"'
+    tested = states.test_state(definition=task, roleArn=ROLE, inspectionLevel="DEBUG")
+    assert (tested["status"], tested["output"]) == ("SUCCEEDED", '"checked"')
+    assert tested["inspectionData"]["result"] == '"checked"'

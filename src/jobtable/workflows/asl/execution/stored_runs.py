@@ -98,9 +98,17 @@ def context_of(core: ExecutionCore, execution: Execution) -> dict[str, Json]:
             **({} if execution.role_arn is None else {"RoleArn": execution.role_arn}),
             "StartTime": write_instant(execution.started_at),
             "RedriveCount": execution.redrive_count,
+            **_redrive_time(execution),
         },
         "StateMachine": {"Id": arns.machine(execution.machine), "Name": execution.machine},
     }
+
+
+def _redrive_time(execution: Execution) -> dict[str, Json]:
+    """Return the time of the last redrive, which express executions do not know."""
+    if execution.redriven_at is None or execution.type is MachineType.EXPRESS:
+        return {}
+    return {"RedriveTime": write_instant(execution.redriven_at)}
 
 
 def read_signals(core: ExecutionCore, execution: Execution) -> list[ExecutionSignal]:

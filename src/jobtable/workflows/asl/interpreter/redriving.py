@@ -13,8 +13,10 @@ def redrive(run: Run, count: int = 1) -> None:
     """Continue a run whose frames were kept after it failed, timed out or was aborted; `count` is how often so far."""
     run.ended = None
     run.notes.clear()
-    redriven_now = {"RedriveCount": count, "RedriveTime": write_instant(run.now())}
-    run.context = {**run.context, "Execution": {**run.context.get("Execution", {}), **redriven_now}}
+    known = run.context.get("Execution", {})
+    if known.get("RedriveCount") != count:
+        redriven_now = {"RedriveCount": count, "RedriveTime": write_instant(run.now())}
+        run.context = {**run.context, "Execution": {**known, **redriven_now}}
     redriven = append(run, run.last_event_id, "ExecutionRedriven", {"redriveCount": count})
     _continue(root_of(run), redriven, count)
 

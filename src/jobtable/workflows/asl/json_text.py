@@ -9,6 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 DEEPEST = 1000
+"""How deep AWS's parser reads."""
+MOST_LEVELS = 500
+"""How deep data may be nested here: what reads and writes JSON recurses, and works for other callers too."""
 _LONGEST_NUMBER = 1000
 _MOST_QUOTED = 500
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -29,6 +32,8 @@ def read_json(text: str, pairs_hook: PairsHook | None = None) -> Any:
     """Return what a JSON text says, or raise JsonTextFault. The hook makes the objects from their pairs."""
     if not text.strip():
         raise JsonTextFault("Invalid execution input.")
+    if is_too_deep(text):
+        raise JsonTextFault(f"Document nesting depth ({depth_of(text)}) exceeds the maximum allowed ({MOST_LEVELS})")
     try:
         return json.loads(
             text,
@@ -39,8 +44,12 @@ def read_json(text: str, pairs_hook: PairsHook | None = None) -> Any:
         )
     except json.JSONDecodeError as error:
         raise _fault(error) from error
-    except RecursionError as error:
-        raise JsonTextFault(f"Document nesting depth exceeds the maximum allowed ({DEEPEST})") from error
+
+
+def is_too_deep(text: str) -> bool:
+    """Return whether the data of a JSON text is nested too deeply."""
+    # Counting is fast, and settles nearly every text.
+    return text.count("[") + text.count("{") > MOST_LEVELS and depth_of(text) > MOST_LEVELS
 
 
 def depth_of(text: str) -> int:

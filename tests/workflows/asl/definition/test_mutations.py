@@ -84,8 +84,8 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Any]:
         kind = draw(st.sampled_from(["delete", "replace", "add", "copy", *["graft"] * 6]))
         if kind == "graft" and states:
             state = draw(st.sampled_from(states))
-            name, value = draw(st.sampled_from(GRAFTS[state["Type"]]))
-            state[name] = json.loads(value)
+            name, grafted = draw(st.sampled_from(GRAFTS[state["Type"]]))
+            state[name] = json.loads(grafted)
             continue
         holder = draw(st.sampled_from(holders))
         keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))

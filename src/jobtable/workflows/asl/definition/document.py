@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobtable.workflows.asl.definition.findings import ERROR, SCHEMA, Findings
-from jobtable.workflows.asl.json_text import DEEPEST, JsonTextFault, depth_of, read_json
+from jobtable.workflows.asl.json_text import DEEPEST, MOST_LEVELS, JsonTextFault, depth_of, read_json
 
 INVALID_JSON = "INVALID_JSON_DESCRIPTION"
 TOO_DEEP = "TOO_DEEPLY_NESTED"
 MOST_CHARACTERS = 1_048_576
-MOST_LEVELS = 500
-"""Deeper documents are valid JSON, but nothing that a state machine needs."""
 
 
 class Members(dict[str, Any]):

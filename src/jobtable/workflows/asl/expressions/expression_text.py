@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jobtable.workflows.asl.expressions.failures import ExpressionSyntaxError
+from jobtable.workflows.asl.expressions.failures import MOST_CHARACTERS, ExpressionSyntaxError
 
 QUOTES = ("'", '"')
 _SPACE = re.compile(r"\s*")
@@ -17,6 +17,8 @@ class ExpressionText:
         self.text = text
         self.at = 0
         self.depth = 0
+        if len(text) > MOST_CHARACTERS:
+            raise ExpressionSyntaxError(f"it has more than {MOST_CHARACTERS} characters")
 
     @property
     def is_at_end(self) -> bool:

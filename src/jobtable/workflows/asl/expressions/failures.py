@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+MOST_CHARACTERS = 32_768
+"""The longest expression: reading a longer one takes seconds."""
 RUNTIME = "States.Runtime"
 INTRINSIC_FAILURE = "States.IntrinsicFailure"
 QUERY_EVALUATION_ERROR = "States.QueryEvaluationError"

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jobtable.workflows.asl.expressions.bounded_patterns import Pattern, compile_pattern
-from jobtable.workflows.asl.expressions.failures import to_text
+from jobtable.workflows.asl.expressions.failures import MOST_CHARACTERS, to_text
 
 MISSING_EXTRA = "JSONata needs the extra 'workflows'; run: pip install 'jobtable[workflows]'"
 
@@ -133,6 +133,8 @@ def parse(expression: str) -> Any:
     """Return an expression ready to be evaluated, or raise JsonataError."""
     if not is_installed:
         raise MissingLibraryError
+    if len(expression) > MOST_CHARACTERS:
+        raise JsonataError(f"The expression has more than {MOST_CHARACTERS} characters")
     try:
         return _engine_class()(expression, _compile_regex)
     except jexception.JException as error:

@@ -40,13 +40,9 @@ def read_path(path: str, scope: Scope, *, field: str = "") -> Any:
     "States.ReferencePathConflict", as AWS does), and "States.IntrinsicFailure" for the arguments of a function.
     """
     try:
-        if path.startswith(PREFIX):
-            return _evaluate(path, scope)
-        return PathReader(scope).read(parse_path(path), leaf_is_null=field not in _REFERENCES)
-    except PathMismatchError as mismatch:
-        raise _mismatch(path, scope, field, mismatch) from None
-    except (ExpressionSyntaxError, PathBudgetError) as error:
-        raise StateFault(RUNTIME, f"Invalid path '{path}': {error}") from None
+        return _read(path, scope, field)
+    except RecursionError:
+        raise StateFault(RUNTIME, f"Invalid path '{path}': the data is nested too deeply") from None
 
 
 def is_present(path: str, scope: Scope) -> bool:
@@ -57,6 +53,17 @@ def is_present(path: str, scope: Scope) -> bool:
     except (PathMismatchError, ExpressionSyntaxError, PathBudgetError):
         return False
     return parsed.is_definite or bool(value)
+
+
+def _read(path: str, scope: Scope, field: str) -> Any:
+    try:
+        if path.startswith(PREFIX):
+            return _evaluate(path, scope)
+        return PathReader(scope).read(parse_path(path), leaf_is_null=field not in _REFERENCES)
+    except PathMismatchError as mismatch:
+        raise _mismatch(path, scope, field, mismatch) from None
+    except (ExpressionSyntaxError, PathBudgetError) as error:
+        raise StateFault(RUNTIME, f"Invalid path '{path}': {error}") from None
 
 
 def _mismatch(path: str, scope: Scope, field: str, mismatch: PathMismatchError) -> StateFault:

@@ -86,6 +86,8 @@ class PathReader:
     def _walk(self, path: Path, start: Any) -> list[Any]:
         found = [start]
         for number in range(len(path.steps)):
+            if not found:
+                break
             place = _Place(path.steps[: number + 1], is_last=number == len(path.steps) - 1)
             found = [value for each in found for value in self._take(place, each)]
         return found

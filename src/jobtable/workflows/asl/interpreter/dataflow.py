@@ -13,6 +13,7 @@ from typing import Any
 from jobtable.workflows.asl.expressions import place, read_path
 from jobtable.workflows.asl.interpreter.filling import fill
 from jobtable.workflows.asl.interpreter.strand import Strand, dump
+from jobtable.workflows.asl.json_text import MOST_LEVELS, is_too_deep
 from jobtable.workflows.asl.machine import Language, StateFault
 from jobtable.workflows.asl.run import MOST_PAYLOAD_BYTES, Json
 
@@ -107,14 +108,30 @@ def leave_by_catcher(strand: Strand, catcher: Mapping[str, Any], error_output: J
 
 
 def check_size(value: Json, subject: str) -> None:
-    """Refuse a payload of more than 256 KB; the subject is the state or the resource that made it."""
-    text = dump(value)
+    """Refuse a payload of more than 256 KB, or too deep; the subject is the state or the resource that made it."""
+    try:
+        text = dump(value)
+    except RecursionError:
+        raise _too_deep(subject) from None
+    if is_too_deep(text):
+        raise _too_deep(subject)
     if len(text) > MOST_PAYLOAD_BYTES or len(text.encode(errors="surrogatepass")) > MOST_PAYLOAD_BYTES:
         raise StateFault(
             DATA_LIMIT,
             f"The state/task '{subject}' returned a result with a size exceeding"
             " the maximum number of bytes service limit.",
         )
+
+
+def check_leaving(leaving: Leaving, subject: str) -> None:
+    """Refuse an output, or variables, that are too large or too deep."""
+    check_size(leaving.output, subject)
+    if leaving.assigned:
+        check_size(leaving.assigned, subject)
+
+
+def _too_deep(subject: str) -> StateFault:
+    return StateFault(RUNTIME, f"The data of the state/task '{subject}' is nested more than {MOST_LEVELS} levels deep")
 
 
 def read_number(strand: Strand, name: str, value: Json, *, whole: bool = True) -> float | None:

@@ -13,7 +13,7 @@ from jobtable.workflows.asl.interpreter.dataflow import (
     QUERY_EVALUATION,
     RUNTIME,
     Leaving,
-    check_size,
+    check_leaving,
     leave_by_catcher,
 )
 from jobtable.workflows.asl.interpreter.endings import TIMEOUT, fail_run, halt
@@ -160,7 +160,7 @@ def _leaving(strand: Strand, failure: Failure) -> Leaving | None:
         if matches(catcher, failure):
             output = {"Error": failure.error or "", "Cause": failure.cause or ""}
             caught = leave_by_catcher(strand, catcher, output, f"Catch[{position}]/")
-            check_size(caught.output, strand.memory["state"])
+            check_leaving(caught, strand.memory["state"])
             return caught
     return None
 

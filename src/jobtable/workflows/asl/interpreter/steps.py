@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from jobtable.workflows.asl.interpreter.choice_states import leave_choice
 from jobtable.workflows.asl.interpreter.cutting import cut_children
-from jobtable.workflows.asl.interpreter.dataflow import Leaving, check_size, leave_with_input
+from jobtable.workflows.asl.interpreter.dataflow import Leaving, check_leaving, leave_with_input
 from jobtable.workflows.asl.interpreter.endings import fail_full_run
 from jobtable.workflows.asl.interpreter.failures import Failure, fail, failure_of
 from jobtable.workflows.asl.interpreter.history import HistoryFullError, append, record
@@ -136,7 +136,7 @@ def _start(strand: Strand) -> None:
 
 def _leave(strand: Strand) -> None:
     leaving = _LEAVE[strand.state.type](strand)
-    check_size(leaving.output, strand.memory["state"])
+    check_leaving(leaving, strand.memory["state"])
     leave(strand, leaving)
     if strand.run.ended is None and strand.phase is Phase.READY:
         _enter(strand)

@@ -35,6 +35,9 @@ LISTS = [
     "objects list",
     "machines list",
     "machines versions orders",
+    "workflows list",
+    "workflows list orders",
+    "workflows map-runs orders/order-7",
     "activities list",
     "functions list",
     "functions executions charge",
@@ -82,6 +85,8 @@ def _listed_by_the_core() -> Iterator[Entity]:
         yield golden("jobs/InstanceJob", instance_id="i-0", job_id=f"job-{number}")
         yield golden("workflows/StateMachine", name=["orders", "returns", "prices"][number])
         yield golden("workflows/StateMachineVersion", number=number + 1)
+        yield golden("workflows/Execution", name=f"order-{number + 7}", started_at=at)
+        yield golden("workflows/MapRun", map_run_id=f"run-{number}", started_at=at)
         yield golden("workflows/Activity", name=f"pack-{number}")
         yield golden("workflows/FunctionRecord", name=f"charge-{number}")
         yield golden("workflows/DurableExecution", name=f"order-{number}", started_at=at)

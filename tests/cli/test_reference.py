@@ -18,6 +18,7 @@ from jobtable.cli.output import ExitCode
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "cli.md"
 WITHOUT_DATA = {
     "jobtable functions answer",
+    "jobtable workflows answer",
     "jobtable up",
     "jobtable aws serve",
     "jobtable dynamodb serve",

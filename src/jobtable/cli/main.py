@@ -28,7 +28,7 @@ _BEFORE_SYSTEMS = {
     "jobs": Command("jobtable.cli.jobs", "Submit, list, show, control and delete jobs."),
     "queues": Command("jobtable.cli.queues", "Create, list, show, change, pause and delete queues."),
     "machines": Command("jobtable.cli.machines", "Create, check, list, show, version and delete state machines."),
-    "workflows": Command("jobtable.cli.workflows", "Write the template that deploys state machines."),
+    "workflows": Command("jobtable.cli.workflows", "Start, list, show, stop and redrive executions of state machines."),
     "functions": Command("jobtable.cli.functions", "List and call functions, and watch the durable ones."),
     "activities": Command("jobtable.cli.activities", "Create, list and delete activities, and take their tasks."),
     "worker": Command("jobtable.cli.worker", "Run jobs until Ctrl-C, or until the queues are empty."),

@@ -53,7 +53,7 @@ class ServerExecutions(ExecutionReads, ExecutionVerbs):
     def succeed(self, token: str, output: str) -> None:
         self._server.write("POST", "/task-tokens/success", {"token": token, "output": output})
 
-    def fail(self, token: str, error: str, cause: str) -> None:
+    def fail(self, token: str, error: str | None, cause: str | None) -> None:
         self._server.write("POST", "/task-tokens/failure", {"token": token, "error": error, "cause": cause})
 
     def beat(self, token: str) -> None:

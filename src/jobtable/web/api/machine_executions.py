@@ -21,7 +21,7 @@ from jobtable.web.injection import PageOf, Paging, TheExecutions, TheMachines, T
 from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.execution_reads import read_input, read_output
-from jobtable.workflows.asl.verbs import ExecutionVerbs, RunnableMachine
+from jobtable.workflows.asl.verbs import ExecutionVerbs, RunnableMachine, refuse_standard
 
 router = api_router("machine executions")
 creation = api_router("machine executions", CreationRoute)
@@ -75,6 +75,7 @@ class MachineExecution(BaseModel):
     machine: str
     name: str
     job_id: str
+    earlier_job_ids: list[str]
     status: ExecutionStatus
     type: MachineType
     definition_sha256: str
@@ -83,6 +84,7 @@ class MachineExecution(BaseModel):
     version: str | None
     region: str
     account: str
+    role_arn: str | None
     input: str
     input_object: str | None
     output: str | None
@@ -147,7 +149,9 @@ async def run_express_machine(
     """Run an express machine, and return how it ended; it may take five minutes."""
 
     def run() -> ExpressResult:
-        result = executions.run_express(body.machine(machines, machine), body.input, body.name, arns=body.arns)
+        runnable = body.machine(machines, machine)
+        refuse_standard(runnable)
+        result = executions.run_express(runnable, body.input, body.name, arns=body.arns)
         return ExpressResult(execution=_view(result.execution), billed_ms=result.billed_ms, billed_mb=result.billed_mb)
 
     # Beside the threads of short requests, which would otherwise wait for these.

@@ -42,8 +42,8 @@ class Success(TokenBody):
 class Failure(TokenBody):
     """The error of a task."""
 
-    error: str = Field("", max_length=256)
-    cause: str = Field("", max_length=32_768)
+    error: str | None = Field(None, max_length=256)
+    cause: str | None = Field(None, max_length=32_768)
 
 
 @router.post("/activities/{name}/poll")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from jobtable.errors import ConflictError
 from jobtable.store.queries import Query
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import (
@@ -29,6 +30,12 @@ class RunnableMachine:
     qualifier: str | None = None
     version: str | None = None
     role_arn: str | None = None
+
+
+def refuse_standard(machine: RunnableMachine) -> None:
+    """Raise ConflictError for a machine that cannot be run while its caller waits."""
+    if machine.type is not MachineType.EXPRESS:
+        raise ConflictError(f"state machine {machine.name} is not express", hint="start an execution of it")
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ EXPERIMENTS = (
     "claims",
     "workers",
     "durable",
+    "executions",
     "zombies",
     "clock_jumps",
     "poison",

@@ -138,12 +138,14 @@ class ExecutionEvent(Entity, table=workflows, type="EXECUTION_EVENT"):
 class ExecutionCommands(Entity, table=workflows, type="EXECUTION_COMMANDS"):
     """What a change asked for and nobody has done yet. Doing it twice is harmless."""
 
-    key = Key("EXECUTION#{machine}#{name}", "OUTBOX#{revision:08d}")
+    key = Key("EXECUTION#{machine}#{name}", "OUTBOX#{revision:08d}#{position:01d}")
 
     machine: str
     name: str
     revision: Stored[Count]
     """Of the change."""
+    position: Stored[Annotated[int, Field(ge=0, le=9)]]
+    """0 for what must be done before the next change, 1 for the others."""
     commands: str
     """A JSON array of commands, each `[kind, members]`; empty if it is in the object store."""
     commands_object: str | None = None

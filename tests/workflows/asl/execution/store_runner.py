@@ -86,6 +86,11 @@ class VerbsFront:
 
     executions: Executions
 
+    @classmethod
+    def of(cls, services: Services) -> VerbsFront:
+        """Return the front of these services."""
+        return cls(executions_of(services.engine))
+
     def start(self, case: Case) -> None:
         machine = RunnableMachine(MACHINE, json.dumps(case.definition), MachineType(case.type), role_arn=ROLE)
         self.executions.start(machine, json.dumps(case.input), NAME, arns=ARNS)
@@ -151,19 +156,21 @@ def make_services(clock: FakeClock, backend: Backend | None = None) -> Services:
 class StoreRunner:
     """Runs one case to its end."""
 
-    def __init__(self, case: Case, services: Services | None = None, front: Front | None = None) -> None:
+    def __init__(
+        self, case: Case, make_front: Callable[[Services], Front] | None = None, backend: Backend | None = None
+    ) -> None:
         self.case = case
         self.world = World(case.answers, case.machines)
         self.world.fill(case.objects)
         self.clock = FakeClock(START)
-        self.services = services or make_services(self.clock)
+        self.services = make_services(self.clock, backend)
         _ = self.services.executions
         self.jobs: Jobs = self.services.engine
         self.executions = executions_of(self.jobs)
         self.executions.core.services = CaseServices(self)
         self.executions.core.random = Random(7)  # as the runner in memory
         self.executions.core.machines = CaseMachines(case.machines)
-        self.front = front or VerbsFront(self.executions)
+        self.front = (make_front or VerbsFront.of)(self.services)
         self._queue: list[tuple[datetime, int, Callable[[], None]]] = []
         self._numbers = count()
         self._held: list[Lease] = []
@@ -228,8 +235,8 @@ class StoreRunner:
         """Run the job of an execution."""
         context = JobContext(self.jobs, lease)
         report = run_task(lease.job.definition, StopFlag(), lambda: context)
-        context.close()
         assert report.kind == "returned", report.message
+        context.close()
         self.jobs.finish(lease, report.outcome())
 
     def _answer_function(self, lease: Lease) -> None:

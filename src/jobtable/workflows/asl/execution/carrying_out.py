@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, ValueRefusedError
@@ -20,7 +21,7 @@ from jobtable.workflows.asl.execution.function_answers import call_here, call_se
 from jobtable.workflows.asl.execution.links import arn_of, link_to, name_of_child, task_id
 from jobtable.workflows.asl.execution.map_running import run_id_of
 from jobtable.workflows.asl.execution.redriving import ExecutionRedrives
-from jobtable.workflows.asl.execution.starting import ExecutionStarts
+from jobtable.workflows.asl.execution.starting import JOB_TYPE, ExecutionStarts
 from jobtable.workflows.asl.execution.stored_runs import STORE_FRAMES, StoredRun, commands_in, frame_from
 from jobtable.workflows.asl.interpreter.strand import dump
 from jobtable.workflows.asl.messages import read_command
@@ -172,8 +173,9 @@ class CarriesOut:
             return
         params = job.definition.params
         try:
-            if job.job_type == "state machine":
-                self._ends.stop(params["machine"], params["name"])
+            if job.job_type == JOB_TYPE:
+                with suppress(JobStateError):  # it has ended; its job still tidies up
+                    self._ends.stop(params["machine"], params["name"])
             elif job.job_type == "durable execution":
                 self._core.functions.stop(params["function"], params["name"])
             else:

@@ -131,11 +131,12 @@ class Change:
             removed, changed = [*removed, *run.frames], []
         kept = self._stored.kept
         gone = [each for each in dict.fromkeys(removed) if each in kept]
+        frames: list[Any] = []
         commands: list[Any] = []
         puts: list[Any] = []
         if len(changed) + len(gone) > _MOST_FRAMES:
-            commands += [["RemoveFrames", {"frame_ids": gone}]] if gone else []
-            commands += [[STORE_FRAMES, {"frames": [frame_as_json(each) for each in changed]}]] if changed else []
+            frames += [["RemoveFrames", {"frame_ids": gone}]] if gone else []
+            frames += [[STORE_FRAMES, {"frames": [frame_as_json(each) for each in changed]}]] if changed else []
             deletes = []
         else:
             puts += [frame_item(self._core, after, each) for each in changed]
@@ -147,15 +148,19 @@ class Change:
                 puts.append(self._activity_task(command))
             elif not isinstance(command, RemoveFrames):
                 commands.append([type(command).__name__, members_of(command)])
-        outbox = self._outbox(after, commands) if commands else None
-        if outbox is not None:
-            puts.append(outbox)
+        outbox = [self._outbox(after, place, each) for place, each in enumerate((frames, commands)) if each]
+        puts += outbox
         return _Writes(puts, deletes, outbox, {each.frame_id for each in changed}, set(gone))
 
-    def _outbox(self, after: Execution, commands: list[Any]) -> ExecutionCommands:
+    def _outbox(self, after: Execution, position: int, commands: list[Any]) -> ExecutionCommands:
         text, key = self._core.texts.keep(compact(commands), execution_id(after))
         return ExecutionCommands(
-            machine=after.machine, name=after.name, revision=after.revision, commands=text, commands_object=key
+            machine=after.machine,
+            name=after.name,
+            revision=after.revision,
+            position=position,
+            commands=text,
+            commands_object=key,
         )
 
     def _event(self, event: Event) -> ExecutionEvent:
@@ -211,10 +216,7 @@ class Change:
         stored, run = self._stored, self._stored.run
         stored.execution = after
         stored.kept = (stored.kept - writes.removed) | writes.stored
-        done = {each.revision for each in self.carried_out}
-        stored.outbox = [each for each in stored.outbox if each.revision not in done]
-        if writes.outbox is not None:
-            stored.outbox.append(writes.outbox)
+        stored.outbox = [each for each in stored.outbox if each not in self.carried_out] + writes.outbox
         self.signals, self.carried_out = [], []
         self._bytes = self._measured = 0
         self.map_runs.forget()
@@ -229,7 +231,7 @@ class _Writes:
 
     puts: list[Any]
     deletes: list[Any]
-    outbox: ExecutionCommands | None
+    outbox: list[ExecutionCommands]
     stored: set[str]
     """The ids of the frames that get an item."""
     removed: set[str]

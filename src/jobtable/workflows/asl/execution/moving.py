@@ -89,6 +89,7 @@ class _Move:
         """Move the execution as far as it goes."""
         if self._is_running():
             self._left = deque(read_signals(self._core, self._stored.execution))
+            self._store_frames()
             while self._is_running() and not self._is_interrupted and self._go_on():
                 pass
         if not self._is_running():
@@ -139,6 +140,7 @@ class _Move:
 
     def _commit(self) -> None:
         self._change.commit(lambda tx, ended: report_end(self._core.store, self._core.texts, tx, ended))
+        self._store_frames()
         self._is_interrupted = self._job.should_stop()
 
     def _receive(self, signal: Signal) -> bool:
@@ -190,14 +192,22 @@ class _Move:
     # --- commands -----------------------------------------------------------------------------------------------------
 
     def _to_carry_out(self) -> list[ExecutionCommands]:
-        done = {each.revision for each in self._change.carried_out}
-        return [each for each in self._stored.outbox if each.revision not in done]
+        return [each for each in self._stored.outbox if each not in self._change.carried_out]
 
     def _carry_out(self) -> None:
         """Carry out the commands of the changes before; their items go with the next change."""
         for each in self._to_carry_out():
-            self._answers += self._carrying_out.carry_out(self._stored, each, self._job.lease)
-            self._change.carried_out.append(each)
+            self._do(each)
+
+    def _store_frames(self) -> None:
+        """Store the frames that were too many for their change, before another one changes them."""
+        for each in self._to_carry_out():
+            if each.position == 0:
+                self._do(each)
+
+    def _do(self, commands: ExecutionCommands) -> None:
+        self._answers += self._carrying_out.carry_out(self._stored, commands, self._job.lease)
+        self._change.carried_out.append(commands)
 
     def _forget_carried_out(self) -> bool:
         """Delete the commands that were carried out, if no change does so."""

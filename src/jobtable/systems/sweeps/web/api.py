@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import Field
 
-from jobtable.jobs.stored.entities import Job, JobMetric
+from jobtable.jobs.stored.entities import JobMetric
 from jobtable.systems.sweeps.parameters import MOST_POINTS
 from jobtable.systems.sweeps.service import Progress, Sweeps, TrialResult
 from jobtable.systems.sweeps.sweep import Sweep
@@ -74,13 +74,6 @@ class MoreTrials(Body):
     )
 
 
-@creation.post("/sweeps", status_code=201)
-@allow(WRITE)
-def submit_sweep(body: NewSweep, sweeps: TheSweeps, caller: CallerOf) -> Job:
-    """Submit a sweep; return its parent job. The workers of its queue plan and run its trials."""
-    return sweeps.submit(body.sweep, sweep_id=body.sweep_id, user=caller.name)
-
-
 @router.get("/sweeps/{sweep_id}/trials")
 @allow(READ)
 def list_trials(
@@ -112,6 +105,7 @@ def extend_sweep(sweep_id: SweepId, body: MoreTrials, sweeps: TheSweeps, caller:
     return sweeps.get_progress(sweep_id)
 
 
+add_verbs(creation, TheSweeps, {"user": CallerName}, ("submit_sweep", "POST /sweeps 201", Sweeps.submit, NewSweep))
 add_verbs(
     router,
     TheSweeps,

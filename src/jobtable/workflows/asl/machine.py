@@ -78,7 +78,8 @@ class InvalidDefinitionError(JobtableError):
     """A definition has faults; carries all of them."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        super().__init__("; ".join(f"{each.message} at {each.location}" for each in diagnostics))
+        faults = (f"{each.message} at {each.location}" if each.location else each.message for each in diagnostics)
+        super().__init__("; ".join(faults))
         self.diagnostics = diagnostics
 
 

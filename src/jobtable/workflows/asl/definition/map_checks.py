@@ -28,7 +28,7 @@ from jobtable.workflows.asl.machine import Language
 _MOST_ITEMS = 100_000_000
 _MOST_BATCH_BYTES = 262_144
 _LONGEST_LABEL = 40
-_NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&`\"/\x00-\x1f\x7f-\x9f]")
+_NOT_IN_LABELS = re.compile(r"[\s?*<>{}\[\]:;,\\|^~$#%&`\"\x00-\x1f\x7f-\x9f]")
 _READER = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:s3:(?:getObject|listObjectsV2)")
 _OF_CSV = ("CSVHeaderLocation", "CSVHeaders", "CSVDelimiter")
 _WRITER = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:s3:putObject")

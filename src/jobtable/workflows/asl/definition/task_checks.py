@@ -48,11 +48,11 @@ def resource(value: Any, place: Place) -> None:
 
 def credentials(value: Any, place: Place) -> None:
     """The role that a task takes on."""
-    if is_expression(value) and place.language is Language.JSONATA:
-        template(value, place)
-        return
     template(value, place)
-    require_members(value, ("RoleArn",), place)
+    if isinstance(value, dict):
+        require_members(value, ("RoleArn",), place)
+    elif place.language is Language.JSONATA and not is_expression(value):
+        place.error("Expected value of type [OBJECT]")
 
 
 def task(value: Mapping[str, Any], place: Place) -> None:

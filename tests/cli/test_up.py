@@ -275,7 +275,8 @@ def test_the_worker_ends_with_a_server_that_is_killed_and_gives_its_job_back(tmp
         jobs = services.engine
         job = jobs.submit(NewJob(name="waits", task="mine:wait"))
         _wait_until(lambda: jobs.queries.get_job(job.job_id).status is Status.RUNNING)
-        (worker,) = jobs.queries.list_instances_by_status(InstanceStatus.RUNNING)
+        running_workers = jobs.queries.list_instances_by_status(InstanceStatus.RUNNING)
+        (worker,) = [each for each in running_workers if "default" in each.queues]
         running.process.kill()
         _wait_until(
             lambda: jobs.store.get(Instance.key(instance_id=worker.instance_id)).status is InstanceStatus.STOPPED

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -32,7 +32,7 @@ from jobtable.errors import SettingsError, kind_and_text
 from jobtable.settings import Settings, without_secret
 from jobtable.workflows.function_records import FunctionRecords
 from jobtable.workflows.message_handlers import MessageHandlers
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.tables import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE, TASK_MODULES
 
 app = group_of_one()
 
@@ -57,8 +57,13 @@ def serve(
         list[str] | None,
         typer.Option("--import", metavar="MODULE", help="Module that registers functions to run; repeatable"),
     ] = None,
-    workers: Annotated[int, typer.Option(metavar="N", min=0, help="Number of worker processes to run beside it")] = 1,
-    slots: Annotated[int, typer.Option(metavar="N", min=1, help="Number of jobs that each worker runs at once")] = 4,
+    workers: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Number of worker processes for functions; executions have one more"),
+    ] = 1,
+    slots: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of functions that each worker runs at once")
+    ] = 4,
     port: Port = 8000,
     host: Host = "127.0.0.1",
     access_key: AccessKey = None,
@@ -84,22 +89,29 @@ def serve(
         settings = resolved(store=url, objects=objects).settings.model_copy(update={"server": None})
         refuse_memory(settings)
         wait_for_store(settings)
-        with (
-            services_of(settings) as services,
-            LocalWorkers(
-                settings, QUEUES, count=workers, slots=slots, preload=modules or (), inline=True, quiet=False
-            ) as running,
-        ):
+        with services_of(settings) as services, ExitStack() as cleanup:
             endpoint = _endpoint(services, keys)
             _publish(services)
-            with kept_alive(running):
-                serve_endpoint(
-                    endpoint.respond,
-                    (host, port),
-                    stop,
-                    what="DynamoDB, Step Functions and Lambda",
-                    place=_place(settings, memory=memory),
-                )
+            for each in _workers(settings, workers, slots, modules or ()):
+                cleanup.enter_context(each)
+                cleanup.enter_context(kept_alive(each))
+            serve_endpoint(
+                endpoint.respond,
+                (host, port),
+                stop,
+                what="DynamoDB, Step Functions and Lambda",
+                place=_place(settings, memory=memory),
+            )
+
+
+def _workers(settings: Settings, count: int, slots: int, modules: Sequence[str]) -> list[LocalWorkers]:
+    """Return the workers; executions have one of their own, so that no function keeps them waiting."""
+    if count == 0:
+        return []
+    return [
+        LocalWorkers(settings, [FUNCTIONS_QUEUE], count=count, slots=slots, preload=modules, inline=True, quiet=False),
+        LocalWorkers(settings, [EXECUTIONS_QUEUE], preload=TASK_MODULES, inline=True, quiet=False),
+    ]
 
 
 def _import(module: str) -> None:

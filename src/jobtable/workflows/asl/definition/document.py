@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobtable.workflows.asl.definition.findings import ERROR, SCHEMA, Findings
-from jobtable.workflows.asl.json_text import DEEPEST, MOST_LEVELS, JsonTextFault, depth_of, read_json
+from jobtable.workflows.asl.json_text import DEEPEST, MOST_LEVELS, JsonTextFault, depth_of, is_too_deep, read_json
 
 INVALID_JSON = "INVALID_JSON_DESCRIPTION"
 TOO_DEEP = "TOO_DEEPLY_NESTED"
@@ -69,12 +69,12 @@ def _fault_of(text: str) -> tuple[str, str, str] | None:
         return SCHEMA, f"Definition has {len(text)} characters; at most {MOST_CHARACTERS} are allowed", ""
     if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
         return INVALID_JSON, "Definition has unpaired surrogates, which UTF-8 cannot represent", ""
+    if not is_too_deep(text):
+        return None
     levels = depth_of(text)
     if levels > DEEPEST:
         return INVALID_JSON, f"Document nesting depth ({levels}) exceeds the maximum allowed ({DEEPEST})", ""
-    if levels > MOST_LEVELS:
-        return TOO_DEEP, f"Definition is nested {levels} levels deep; at most {MOST_LEVELS} are allowed", ""
-    return None
+    return TOO_DEEP, f"Definition is nested {levels} levels deep; at most {MOST_LEVELS} are allowed", ""
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

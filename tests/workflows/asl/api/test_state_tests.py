@@ -171,3 +171,33 @@ def test_a_test_is_refused(states: SFNClient, members: dict[str, Any], code: str
     error = refused(states.test_state, **request)
     assert error[0] == code
     assert error[1].startswith(message)
+
+
+def test_the_iterations_of_a_map_are_shown(states: SFNClient) -> None:
+    processor: dict[str, Any] = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    mapped: dict[str, Any] = {
+        "Type": "Map",
+        "ItemReader": {
+            "Resource": "arn:aws:states:::s3:getObject",
+            "ReaderConfig": {"InputType": "JSON", "ItemsPointer": "/rows", "MaxItems": 3},
+            "Parameters": {"Bucket": "shop", "Key": "rows.json"},
+        },
+        "ItemSelector": {"n.$": "$$.Map.Item.Value", "at.$": "$$.Map.Item.Index"},
+        "ItemBatcher": {"MaxItemsPerBatch": 2},
+        "ItemProcessor": {**processor, "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}},
+        "End": True,
+    }
+    told = run(
+        states,
+        mapped,
+        mock={"result": "[]"},
+        stateConfiguration={"mapItemReaderData": json.dumps({"rows": [7, 8, 9, 10]})},
+        inspectionLevel="DEBUG",
+    )
+    shown = texts(told["inspectionData"])
+    selected = [{"n": 7, "at": 0}, {"n": 8, "at": 1}, {"n": 9, "at": 2}]
+    assert shown["afterItemsPointer"] == [7, 8, 9]
+    assert shown["afterItemSelector"] == selected
+    assert shown["afterItemBatcher"] == [{"Items": selected[:2]}, {"Items": selected[2:]}]
+    broken = run(states, mapped, mock={"result": "[]"}, stateConfiguration={"mapItemReaderData": "{}"})
+    assert (broken["status"], broken["error"]) == ("FAILED", "States.ItemReaderFailed")

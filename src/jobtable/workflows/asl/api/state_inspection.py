@@ -20,6 +20,8 @@ from jobtable.workflows.asl.interpreter.dataflow import (
     payload,
     read_number,
 )
+from jobtable.workflows.asl.interpreter.map_runs import batch_items, read_source
+from jobtable.workflows.asl.interpreter.map_states import keyed_items, select_item
 from jobtable.workflows.asl.interpreter.plain_states import leave_fail, leave_pass
 from jobtable.workflows.asl.interpreter.strand import Strand, dump
 from jobtable.workflows.asl.interpreter.wait_states import start_wait
@@ -117,6 +119,8 @@ class Inspection:
         strand = self.strand
         value = effective_input(strand)
         items = self._items(value)
+        if items is not None:
+            self._note_iterations(items, value)
         self.shown["maxConcurrency"] = int(read_number(strand, "MaxConcurrency", value) or 0)
         count = read_number(strand, "ToleratedFailureCount", value)
         percentage = read_number(strand, "ToleratedFailurePercentage", value, whole=False)
@@ -133,10 +137,10 @@ class Inspection:
         return self._leave_mocked()
 
     def _items(self, value: Any) -> Any:
-        """Return the items of a Map; None if they would be read from elsewhere."""
+        """Return the items of a Map; None if they would be read from elsewhere, and the test does not have them."""
         strand, fields = self.strand, self.strand.fields
         if "ItemReader" in fields:
-            return None
+            return None if strand.run.read_items is None else self._read(value)
         if is_jsonata(strand):
             items = evaluate(strand, "Items", fields["Items"], value) if "Items" in fields else value
             problem = StateFault("States.QueryEvaluationError", "The items of the Map state are not an array.", "Items")
@@ -149,6 +153,21 @@ class Inspection:
         if not is_jsonata(strand):
             self.note("afterItemsPath", items)
         return items
+
+    def _read(self, value: Any) -> Any:
+        items, _ = read_source(self.strand, value)
+        if "ItemsPointer" in self.strand.fields["ItemReader"].get("ReaderConfig", {}):
+            self.note("afterItemsPointer", items)
+        return items
+
+    def _note_iterations(self, items: Any, value: Any) -> None:
+        """Keep what the iterations would get."""
+        strand, fields = self.strand, self.strand.fields
+        selected = [select_item(strand, item, value) for item in keyed_items(items)]
+        if "ItemSelector" in fields or "Parameters" in fields:
+            self.note("afterItemSelector", selected)
+        if "ItemBatcher" in fields:
+            self.note("afterItemBatcher", [batch for batch, _ in batch_items(strand, selected, value)])
 
     def _note_payload(self) -> Any:
         handed = payload(self.strand, effective_input(self.strand))

@@ -43,6 +43,8 @@ class StateTest:
     mock: Mock | None
     retry_count: int
     failed_iterations: int | None
+    reader_data: str | None
+    """What the ItemReader of a Map is taken to have read."""
 
 
 def read_state_test(call: Call) -> StateTest:
@@ -64,6 +66,7 @@ def read_state_test(call: Call) -> StateTest:
         mock=mock,
         retry_count=configuration.get("retrierRetryCount") or 0,
         failed_iterations=configuration.get("mapIterationFailureCount"),
+        reader_data=configuration.get("mapItemReaderData"),
     )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any
 
+from jobtable.errors import JobtableError
+from jobtable.objects.memory import MemoryObjectStore
 from jobtable.workflows.asl.api.calls import Call, Response
 from jobtable.workflows.asl.api.state_inspection import Inspection, MockedFailure, TestedStrand
 from jobtable.workflows.asl.api.state_test_requests import StateTest, read_state_test
@@ -17,6 +20,8 @@ from jobtable.workflows.asl.interpreter.failures import DEFAULT_ATTEMPTS, Failur
 from jobtable.workflows.asl.interpreter.strand import ROOT, Strand, dump, new_strand, write_instant
 from jobtable.workflows.asl.machine import Machine, StateFault
 from jobtable.workflows.asl.run import Run
+from jobtable.workflows.asl.services.buckets import key_in_bucket
+from jobtable.workflows.asl.services.item_reader import read_items
 from jobtable.workflows.asl.verbs import RunnableMachine
 
 _LONGEST_SECONDS = 300
@@ -104,6 +109,7 @@ def _strand_of(call: Call, test: StateTest) -> TestedStrand:
         now=lambda: call.now,
         random=Random(),  # noqa: S311 - for States.UUID and $random, as in any run
         new_token=lambda frame_id, visit: str(uuid.uuid4()),
+        read_items=None if test.reader_data is None else partial(_read_given, test.reader_data),
     )
     frame = new_strand(run, ROOT, [], machine, test.input, 0).frame
     strand = TestedStrand(run, frame, test.context)
@@ -113,6 +119,15 @@ def _strand_of(call: Call, test: StateTest) -> TestedStrand:
     if test.mock is not None:
         strand.memory["token"] = run.new_token(ROOT, 0)
     return strand
+
+
+def _read_given(data: str, reader: Any) -> Any:
+    """Read items from the data of a test, as if it were the object that the reader names."""
+    where = reader["Parameters"]
+    objects = MemoryObjectStore()
+    with suppress(JobtableError):  # for a reader without a bucket and a key, reading says what is missing
+        objects.put(key_in_bucket(str(where.get("Bucket", "")), str(where.get("Key", ""))), data.encode())
+    return read_items(objects, reader)
 
 
 def _perform(call: Call, strand: Strand, handed: Any) -> Any:

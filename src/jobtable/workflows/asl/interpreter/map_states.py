@@ -52,12 +52,12 @@ def start_map(strand: Strand) -> None:
         fan["map_run"] = new_map_run(strand)
         record(strand, "MapRunStarted", {"mapRunArn": fan["map_run"]})
         read, origin = read_source(strand, value) if has_reader else (items, STATE_DATA)
-        source = [{**each, "Source": origin} for each in _keyed(read)]
-        batches = batch_items(strand, [_select(strand, item, value) for item in source], value)
+        source = [{**each, "Source": origin} for each in keyed_items(read)]
+        batches = batch_items(strand, [select_item(strand, item, value) for item in source], value)
         strand.memory["items"] = [{"Value": batch, "Weight": weight} for batch, weight in batches]
     else:
         fan = open_fan(strand, min(concurrency or MOST_INLINE, MOST_INLINE))
-        source = _keyed(items)
+        source = keyed_items(items)
         strand.memory["items"] = source
     fan["tolerated_count"] = count
     fan["tolerated_percentage"] = percentage
@@ -95,7 +95,7 @@ def leave_map(strand: Strand) -> Leaving:
 
 def _start_iteration(strand: Strand, index: int, previous: int) -> None:
     item = strand.items[index]
-    value = _select(strand, item, effective_input(strand))
+    value = select_item(strand, item, effective_input(strand))
     details = {"name": strand.memory["state"], "index": index}
     started = append(strand.run, previous, "MapIterationStarted", details)
     add_child(strand, index, 0, value, started).memory["item"] = item
@@ -121,7 +121,7 @@ def _items(strand: Strand, value: Json) -> Json:
     raise fault
 
 
-def _keyed(source: Json) -> list[dict[str, Json]]:
+def keyed_items(source: Json) -> list[dict[str, Json]]:
     """Return items with what `Map.Item` says about them."""
     if isinstance(source, dict):
         pairs = ({"Key": key, "Value": value} for key, value in source.items())
@@ -129,7 +129,7 @@ def _keyed(source: Json) -> list[dict[str, Json]]:
     return [{"Index": index, "Value": value} for index, value in enumerate(source)]
 
 
-def _select(strand: Strand, item: dict[str, Json], value: Json) -> Json:
+def select_item(strand: Strand, item: dict[str, Json], value: Json) -> Json:
     fields = strand.fields
     name = "ItemSelector" if "ItemSelector" in fields else "Parameters"
     if name not in fields:

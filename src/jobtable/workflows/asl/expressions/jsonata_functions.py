@@ -115,15 +115,9 @@ def text_of(value: Any = None, is_pretty: bool | None = None) -> str | None:
     return "" if library.is_callable(value) else to_text(value, is_pretty=bool(is_pretty))
 
 
-def _count(values: Any = None) -> int:
-    if values is None:
-        return 0
-    return len(values) if isinstance(values, list) else 1
-
-
 def _sort(values: list[Any] | None = None, comparator: Any = None) -> Any:
-    if values is None:
-        return None
+    if values is None or len(values) <= 1:
+        return values
     is_number = [isinstance(each, int | float) and not isinstance(each, bool) for each in values]
     if comparator is None and not all(is_number) and not all(isinstance(each, str) for each in values):
         raise library.fail("D3070")
@@ -250,7 +244,6 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "hash": (_hash, "<ss?:s>"),
     "string": (text_of, "<x-b?:s>"),
     **NUMBER_FUNCTIONS,
-    "count": (_count, "<x:n>"),
     "sort": (_sort, "<af?:a>"),
     "fromMillis": (_from_millis, "<n-s?s?:s>"),
     "pad": (_pad, "<s-ns?:s>"),

@@ -21,7 +21,7 @@ MISSING_EXTRA = "JSONata needs the extra 'workflows'; run: pip install 'jobtable
 
 _recursion_limit = sys.getrecursionlimit()
 try:
-    from jsonata import functions, jexception, utils
+    from jsonata import functions, jexception, signature, utils
     from jsonata import jsonata as engine
 except ImportError:
     if not TYPE_CHECKING:
@@ -91,6 +91,8 @@ def format_millis(millis: int, picture: str | None, timezone: str | None) -> str
         return str(functions.Functions.datetime_from_millis(millis, picture, timezone))
     except KeyError as error:
         raise fail("D3132", *error.args) from None
+    except (OSError, OverflowError):
+        raise fail("D1001", millis) from None
 
 
 def format_number(value: Decimal, picture: str, symbols: Mapping[str, str]) -> str:
@@ -219,6 +221,12 @@ def _quote(value: Any) -> str:
 def _engine_class() -> Any:
     """The library's evaluator, with the operators in which it differs from JSONata."""
 
+    class NullSignature(signature.Signature):  # type: ignore[misc]
+        """A signature to which null is a value of its own, not a missing one."""
+
+        def get_symbol(self, value: Any) -> str:
+            return "l" if is_null(value) else str(super().get_symbol(value))
+
     class Engine(engine.Jsonata):  # type: ignore[misc]
         text_of: Callable[[Any], str | None]
 
@@ -237,6 +245,14 @@ def _engine_class() -> Any:
                 return None
             value = _calculate(float(lhs), float(rhs), str(op))
             return int(value) if math.isfinite(value) and value.is_integer() else value
+
+        def validate_arguments(self, function: Any, arguments: Any, context: Any) -> Any:
+            found = getattr(function, "signature", None)
+            if found is None or not any(map(is_null, arguments or ())):
+                return super().validate_arguments(function, arguments, context)
+            known = NullSignature.__new__(NullSignature)
+            known.__dict__.update(found.__dict__)
+            return known.validate(arguments, context)
 
         def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
             return (self.text_of(lhs) or "") + (self.text_of(rhs) or "")

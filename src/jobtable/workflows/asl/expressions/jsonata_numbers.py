@@ -23,6 +23,8 @@ def _number(value: Any = None) -> Any:
     if not _NUMBER.fullmatch(value):
         raise library.fail("D3030", value)
     number = float(int(value, 0)) if value[1:2] in set("xXbBoO") else float(Decimal(value))
+    if not math.isfinite(number):
+        raise library.fail("D3030", value)
     return int(number) if number.is_integer() else number
 
 

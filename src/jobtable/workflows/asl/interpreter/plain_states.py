@@ -11,6 +11,7 @@ from jobtable.workflows.asl.interpreter.dataflow import (
     leave_in_jsonata,
     leave_with_result,
     payload,
+    wrong_type,
 )
 from jobtable.workflows.asl.interpreter.filling import fill
 from jobtable.workflows.asl.interpreter.strand import Strand
@@ -42,6 +43,8 @@ def _text(strand: Strand, name: str) -> str | None:
         found = read_path(fields[f"{name}Path"], scope, field=f"{name}Path")
     elif name in fields and is_jsonata(strand):
         found = fill(fields[name], scope, Language.JSONATA, name)
+        if not isinstance(found, str):
+            raise wrong_type(name, fields[name], "string", found)
     else:
         found = fields.get(name)
     if found is not None and not isinstance(found, str):

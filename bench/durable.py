@@ -23,8 +23,8 @@ from jobtable.app import Services
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.testing.servers import cache_folder
-from jobtable.workflows.durable.durable_core import QUEUE
 from jobtable.workflows.functions import function
+from jobtable.workflows.tables import FUNCTIONS_QUEUE
 
 _noted: dict[str, list[float]] = {}
 
@@ -67,7 +67,7 @@ def _jobtable(folder: Path) -> Iterator[Workflow]:
             name = str(time.perf_counter_ns())
             _noted[name] = times
             services.durable.start("note-times", name, name=name)
-            (lease,) = jobs.claim(QUEUE, limit=1, instance_id="bench", lease_seconds=60)
+            (lease,) = jobs.claim(FUNCTIONS_QUEUE, limit=1, instance_id="bench", lease_seconds=60)
             with JobContext(jobs, lease) as context:
                 report = run_task(lease.job.definition, StopFlag(), partial(_same, context))
             jobs.finish(lease, report.outcome())

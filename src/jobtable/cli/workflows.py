@@ -108,7 +108,7 @@ def start(
         print_either(started, lambda: print_text(id_of(started)), as_json=as_json)
 
 
-@app.command(example="jobtable workflows run prices --input @album.json")
+@app.command(example="jobtable workflows run prices --input @item.json")
 @on_services
 def run(services: Services, machine: Machine, payload: Input = "{}", as_json: AsJson = False) -> None:
     """Run an express machine here and print its output; exit with 5 unless it SUCCEEDED.

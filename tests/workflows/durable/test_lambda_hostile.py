@@ -18,12 +18,12 @@ from jobtable.embedded.server.http1 import HttpRequest
 from jobtable.embedded.server.lambda_functions import ROUTES
 from jobtable.errors import OperationRefused
 from jobtable.jobs.lifecycle.leases import Lease
-from jobtable.workflows.durable.durable_core import QUEUE
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.function_tasks import service_of
 from jobtable.workflows.durable.handler_calls import Call
 from jobtable.workflows.durable.lambda_api import LambdaApi
 from jobtable.workflows.durable.lambda_requests import REQUESTS
+from jobtable.workflows.tables import FUNCTIONS_QUEUE
 
 ANY = st.recursive(
     st.none()
@@ -56,7 +56,7 @@ def begun(services: Services) -> Call:
     service: DurableService = service_of(services.engine)
     _ = services.durable
     execution = service.start("one_step", {})
-    for lease in services.engine.claim(QUEUE, limit=1, instance_id="worker", lease_seconds=600):
+    for lease in services.engine.claim(FUNCTIONS_QUEUE, limit=1, instance_id="worker", lease_seconds=600):
         assert isinstance(lease, Lease)
         found = service.calls.begin(lease, "one_step", execution.name)
         assert isinstance(found, Call)

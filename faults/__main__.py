@@ -28,6 +28,7 @@ EXPERIMENTS = (
     "workers",
     "durable",
     "executions",
+    "callbacks",
     "zombies",
     "clock_jumps",
     "poison",

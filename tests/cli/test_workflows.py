@@ -60,6 +60,8 @@ def test_the_history_is_printed_and_followed(line: CommandLine, worked: Services
     assert [event["event_id"] for event in events] == list(range(1, len(events) + 1))
     assert [row.split()[2] for row in printed.splitlines()] == [event["type"] for event in events]
     assert events[0]["type"] == "ExecutionStarted"
+    shown = [json.loads(row.split(maxsplit=3)[3]) for row in printed.splitlines() if len(row.split()) > 3]
+    assert shown[-1] == {"output": "2"}
 
 
 def test_an_execution_is_stopped_redriven_and_deleted(line: CommandLine, worked: Services) -> None:

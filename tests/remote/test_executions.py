@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.remote import machines
 from tests.remote.functions import driving, wait_until
 from tests.remote.test_workflows import ARNS, same_error
 from tests.web.conftest import Served
+from typer.testing import CliRunner
 
 from jobtable.access.entities import Role
 from jobtable.app import Services
+from jobtable.cli.main import app
+from jobtable.cli.output import ExitCode
 from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError, TaskClosedError, TokenRefusedError
-from jobtable.settings import Settings
 from jobtable.workflows.asl.catalogue.machine_verbs import AliasRoute, MachineChange, MachineDraft
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.execution_reads import read_input, read_output
 from jobtable.workflows.asl.verbs import RunnableMachine
+from jobtable.workflows.tables import QUEUES
 
 
 @pytest.fixture(scope="module")
@@ -120,17 +124,24 @@ def test_an_express_machine_is_run_while_its_caller_waits(served: Served, remote
 def test_a_worker_with_a_token_of_its_own_takes_and_answers_tasks(served: Served, remote: Services) -> None:
     remote.activities.create("pack-orders", arns=ARNS)
     started = [remote.executions.start(machine(remote, "pack"), '{"order":7}', arns=ARNS) for _ in range(2)]
-    settings = Settings(server=served.url, token=served.token(Role.FULL))
-    with driving(served.services), Services.from_settings(settings) as worker:
-        first = worker.executions.poll("pack-orders", "packer", wait_seconds=60)
-        second = worker.executions.poll("pack-orders", "packer", wait_seconds=60)
+    worker = served.client(Role.WORKER)
+
+    def post(path: str, **body: object) -> Any:
+        answer = worker.post(f"/api/v1/{path}", json=body)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    with driving(served.services):
+        first = remote.executions.poll("pack-orders", "packer", wait_seconds=60)
         assert first is not None
-        assert second is not None
         assert json.loads(first.input) == {"order": 7}
-        assert worker.executions.poll("pack-orders", "packer", wait_seconds=0) is None
-        worker.executions.beat(first.token)
-        worker.executions.succeed(first.token, '{"packed": true}')
-        worker.executions.fail(second.token, "Broken", "it fell")
+        while (second := post("activities/pack-orders/poll", worker="other", wait_seconds=20)) is None:
+            pass
+        assert remote.executions.poll("pack-orders", "packer", wait_seconds=0) is None
+        remote.executions.beat(first.token)
+        remote.executions.succeed(first.token, '{"packed": true}')
+        post("task-tokens/heartbeat", token=second["token"])
+        post("task-tokens/failure", token=second["token"], error="Broken", cause="it fell")
         closed = same_error(lambda each: each.executions.succeed(first.token, "1"), served.services, remote)
         assert type(closed) is TaskClosedError
         after = [ended(remote, each) for each in started]
@@ -139,6 +150,17 @@ def test_a_worker_with_a_token_of_its_own_takes_and_answers_tasks(served: Served
     assert type(made_up) is TokenRefusedError
     missing = served.client(Role.WORKER).post("/api/v1/activities/none/poll", json={})
     assert missing.status_code == 404
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_worker_without_the_store_refuses_what_needs_it(served: Served, queue: str) -> None:
+    started = served.services.executions.start(machine(served.services, "wait"), "{}", arns=ARNS)
+    command = ["--server", served.url, "--token", served.token(Role.WORKER), "worker", "--queue", queue]
+    refused = CliRunner().invoke(app, command, env={"JOBTABLE_STORE": ""})
+    assert refused.exit_code == ExitCode.FAILED
+    said = f"Error: jobs of the queue {queue} need the store itself; let workers at the store serve this queue\n"
+    assert said in refused.stderr
+    served.services.executions.stop("wait", started.name)
 
 
 def test_runs_of_distributed_maps_are_read_through_a_server(served: Served, remote: Services) -> None:

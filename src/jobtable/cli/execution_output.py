@@ -74,8 +74,9 @@ def print_event(event: ExecutionEvent, as_json: bool) -> None:
         return
     details: Any = next(iter((event.details or {}).values()), {})
     shown = {member: value for member, value in details.items() if value is not None}
-    line = f"{event.event_id:>5}  {_time(event.at)}  {event.type:<28} {json.dumps(shown, ensure_ascii=False)}"
-    print_lines([(line.rstrip(" {}"), _colour_of(event.type))])
+    text = json.dumps(shown, ensure_ascii=False) if shown else ""
+    line = f"{event.event_id:>5}  {_time(event.at)}  {event.type:<28} {text}"
+    print_lines([(line.rstrip(), _colour_of(event.type))])
 
 
 def _time(at: datetime) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from fastapi import Request, Response
 from pydantic import BaseModel, Field
 
-from jobtable.errors import JobtableError
+from jobtable.errors import JobtableError, TaskError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.buffer import RecordBuffer
@@ -26,6 +26,7 @@ from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WORK, allow
 from jobtable.web.idempotency import ReportRoute
 from jobtable.web.injection import JobId, TheJobs
+from jobtable.workflows.tables import QUEUES
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 3.0
@@ -170,6 +171,10 @@ def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs, request: R
 
     Send heartbeats well within the lease time, or the job goes to another worker.
     """
+    if queue_name in QUEUES:  # a job of theirs would fail, and with it its execution
+        raise TaskError(
+            f"jobs of the queue {queue_name} need the store itself", hint="let workers at the store serve this queue"
+        )
     request.app.state.recovery.look()
     jobs.promote_due(queue_name)
     leases = jobs.claim(

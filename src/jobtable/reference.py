@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from typing import TypedDict
+
+from pydantic import BaseModel
 
 import jobtable.access.entities  # these modules declare the entities of the core's tables
 import jobtable.workflows.asl.catalogue.records
@@ -54,7 +55,7 @@ _WORDS: dict[type[wire.WireType], str] = {
 }
 
 
-class EntityReference(TypedDict):
+class EntityReference(BaseModel):
     """The keys and attributes of one kind of item, for programs that read the tables themselves."""
 
     system: str
@@ -109,16 +110,16 @@ def _entities(table: Table) -> list[EntitySchema]:
 
 def _reference(table: Table, schema: EntitySchema) -> EntityReference:
     stored = [field for field in schema.fields.values() if not field.is_key_only]
-    return {
-        "system": system_of(schema.cls.__module__),
-        "table": table.name,
-        "entity": schema.name,
-        "type": schema.type_name,
-        "description": inspect.getdoc(schema.cls) or "",
-        "envelope": next((field.envelope for field in stored if field.envelope), None),
-        "keys": {part.attribute: str(part) for key in schema.keys for part in key.parts},
-        "attributes": [field.attribute for field in stored],
-    }
+    return EntityReference(
+        system=system_of(schema.cls.__module__),
+        table=table.name,
+        entity=schema.name,
+        type=schema.type_name,
+        description=inspect.getdoc(schema.cls) or "",
+        envelope=next((field.envelope for field in stored if field.envelope), None),
+        keys={part.attribute: str(part) for key in schema.keys for part in key.parts},
+        attributes=[field.attribute for field in stored],
+    )
 
 
 def render_page() -> str:
@@ -148,11 +149,11 @@ def _table_lines(table: Table) -> list[str]:
 
 
 def _entity_lines(reference: EntityReference, schema: EntitySchema) -> list[str]:
-    lines = ["", f"### {reference['entity']}", "", reference["description"], "", "| key | value |", "| --- | --- |"]
-    lines += [f"| `{attribute}` | `{text}` |" for attribute, text in reference["keys"].items()]
+    lines = ["", f"### {reference.entity}", "", reference.description, "", "| key | value |", "| --- | --- |"]
+    lines += [f"| `{attribute}` | `{text}` |" for attribute, text in reference.keys.items()]
     type_attribute = schema.table.type_attribute
-    if type_attribute and type_attribute not in reference["keys"]:
-        lines.append(f"| `{type_attribute}` | `{reference['type']}` |")
+    if type_attribute and type_attribute not in reference.keys:
+        lines.append(f"| `{type_attribute}` | `{reference.type}` |")
     lines += ["", "| attribute | type |", "| --- | --- |"]
     stored = [field for field in schema.fields.values() if not field.is_key_only]
     return lines + [f"| `{'.'.join(field.path)}` | {_words(field)} |" for field in stored]

@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel
 
 from jobtable.model import Table
-from jobtable.reference import entity_references, table_named, tables
+from jobtable.reference import EntityReference, entity_references, table_named, tables
 from jobtable.store.capacity import Units
 from jobtable.web.api.route_parts import api_router
 from jobtable.web.explorer import Asked, ItemView, explore, index_named
@@ -38,19 +38,6 @@ class TableView(BaseModel):
     sort: list[str]
     indexes: list[IndexView]
     entities: list[str]
-
-
-class EntityView(BaseModel):
-    """The keys and attributes of one kind of item, for programs that read the tables themselves."""
-
-    system: str
-    table: str
-    entity: str
-    type: str
-    description: str
-    envelope: str | None
-    keys: dict[str, str]
-    attributes: list[str]
 
 
 class UnitsView(BaseModel):
@@ -113,9 +100,9 @@ def list_items(
 
 @router.get("/entities")
 @allow(READ)
-def list_entities() -> list[EntityView]:
+def list_entities() -> list[EntityReference]:
     """List every kind of item with its keys and attributes."""
-    return [EntityView.model_validate(reference) for reference in entity_references()]
+    return entity_references()
 
 
 @router.get("/capacity")

@@ -70,7 +70,7 @@ def show_table(
         cursor=following,
         is_first=not cursor,
         kinds=_kinds(table, caller),
-        references=[each for each in entity_references() if each["table"] == table.name],
+        references=[each for each in entity_references() if each.table == table.name],
     )
 
 

@@ -21,8 +21,6 @@ from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.worker import Worker
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import ExecutionStatus, WorkflowType, workflows
-from jobtable.systems.albums.example import PATHS
-from jobtable.systems.albums.executions import QUEUE as ALBUMS
 from jobtable.systems.albums.executions import Executions
 from jobtable.systems.conversations.analysis.polis_export import read_files, write_export
 from jobtable.systems.conversations.conversation_runs import QUEUE as CONVERSATIONS
@@ -30,9 +28,11 @@ from jobtable.systems.conversations.conversation_runs import ConversationRuns, R
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.run_comparison import compare_runs
 from jobtable.systems.conversations.service import tables
+from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.tables import workflows as runs_table
 
 _LEASE_SECONDS = 1.5
-_PRELOAD = ("jobtable.systems.conversations.stages", "jobtable.systems.albums.runner")
+_PRELOAD = ("jobtable.systems.conversations.stages", "jobtable.systems.albums.album_functions")
 _LISTING = b"Pink Floyd - Animals (1977)\nKraftwerk - Autobahn (1974)\n"
 
 
@@ -41,7 +41,7 @@ def run(trials: int = 20, seed: int = 1) -> Iterator[dict[str, object]]:
     chance = random.Random(seed)
     problems: list[str] = []
     with jobs_in_folder("pipelines") as (jobs, folder):
-        jobs.store.tables.create(workflows, *tables())
+        jobs.store.tables.create(workflows, runs_table, *tables())
         write_export(generate_export(seed, comments=60, voters=20), folder / "export")
         files = read_files(folder / "export")
         quiet = _analyse(jobs, files)
@@ -71,7 +71,7 @@ def _analyse(jobs: Jobs, files: tuple[bytes, bytes]) -> str:
 
 
 def _execute(jobs: Jobs, workflow_type: WorkflowType) -> str:
-    return Executions(jobs).start(PATHS[workflow_type], _LISTING, "shelf.txt").execution_id
+    return Executions(jobs).start(workflow_type, _LISTING, "shelf.txt").execution_id
 
 
 def _compare(jobs: Jobs, quiet: str, disturbed: str) -> list[str]:
@@ -96,7 +96,7 @@ def _answer(jobs: Jobs, execution_id: str) -> list[str]:
 
 def _look_at(jobs: Jobs, execution_id: str) -> list[str]:
     found = Executions(jobs).records.get_execution_with_albums(execution_id)
-    names = [album.album_name for album in found.albums if album.price_estimate]
+    names = [album.album_name for album in found.albums if album.price_source]
     if found.execution.status is ExecutionStatus.COMPLETED and names == ["Autobahn"]:
         return []
     return [f"execution {execution_id} is {found.execution.status} with {names}"]
@@ -105,7 +105,7 @@ def _look_at(jobs: Jobs, execution_id: str) -> list[str]:
 def _kill(jobs: Jobs, folder: Path, seconds: float) -> None:
     """Start a worker, and kill it so many seconds after it has begun its first job."""
     worker: subprocess.Popen[str] = start("faults.pipelines", url_of(folder), _LEASE_SECONDS)
-    while not any(jobs.queries.get_queue(name).running_count for name in (CONVERSATIONS, ALBUMS)):
+    while not any(jobs.queries.get_queue(name).running_count for name in (CONVERSATIONS, *QUEUES)):
         if worker.poll() is not None:
             raise RuntimeError("a worker ended by itself")
         time.sleep(0.01)
@@ -122,7 +122,7 @@ def _work(folder: Path) -> None:
 def _worker(url: str, lease_seconds: float, *, until_empty: bool = False) -> Worker:
     return Worker(
         partial(open_jobs, url),
-        [CONVERSATIONS, ALBUMS],
+        [CONVERSATIONS, *QUEUES],
         slots=3,
         lease_seconds=lease_seconds,
         preload=_PRELOAD,

@@ -12,7 +12,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.tasks import resolve
+from jobtable.jobs.tasks import FailTask, SuspendTask, resolve
 from jobtable.model import Json
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.objects.s3 import S3ObjectStore
@@ -76,5 +76,9 @@ def run_task(jobs: Jobs, lease: Lease) -> Json:
 def _outcome(jobs: Jobs, lease: Lease, retryable: bool) -> Outcome:
     try:
         return Outcome.completed(run_task(jobs, lease))
+    except SuspendTask as suspended:
+        return Outcome.suspended(suspended.until, suspended.message)
+    except FailTask as failed:
+        return Outcome.failed(failed.message, retryable=False, result=failed.result)
     except Exception as error:
         return Outcome.failed(f"{type(error).__name__}: {error}", retryable=retryable)

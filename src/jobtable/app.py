@@ -169,8 +169,11 @@ class Services:
         return cast("T", self._made[kind])
 
     def prepare(self, system: System) -> None:
-        """Create the missing tables of a system on an embedded store."""
-        self._prepare(*tables_of(system))
+        """Create the missing tables of a system on an embedded store, and that of the workflows that it may run."""
+        from jobtable.workflows.tables import QUEUES, workflows
+
+        runs_workflows = not set(QUEUES).isdisjoint(system.queues)
+        self._prepare(*tables_of(system), *([workflows] if runs_workflows else []))
 
     def _prepare_workflows(self) -> None:
         from jobtable.workflows.tables import workflows

@@ -111,7 +111,7 @@ class System:
     # --- what runs
     services: tuple[Service, ...] = ()
     queues: tuple[str, ...] = ()
-    """The queues of its own jobs, which `jobtable up` serves."""
+    """The queues of its jobs, which `jobtable up` serves: its own, and `functions` if it runs workflows."""
     tasks: tuple[str, ...] = ()
     """The modules of its tasks; a worker that imports them once starts each job fast."""
     desks: Mapping[str, str] = field(default_factory=dict)

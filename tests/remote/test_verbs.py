@@ -104,7 +104,6 @@ LOCAL = {  # verbs that only read, or use those that are sent
     "Recording": {"insist", "log_text"},
     "Tokens": {"state_of"},
     "ConversationRuns": {"statuses"},
-    "Executions": {"lacks_root"},
     "Watch": {"keep"},
 }
 

@@ -16,6 +16,7 @@ from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.worker.worker import Worker
 from jobtable.system import declared
+from jobtable.workflows.tables import QUEUES
 
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 """Must be shown as text wherever it is."""
@@ -49,9 +50,9 @@ def make_world(folder: Path, *, only: Collection[str] | None = None) -> World:
         for part in parts(only):
             part.fill(services, folder)
         Worker(partial(open_jobs, url), ["default", "gpu"], mode="inline", until_empty=True).run()
-        for _, queues in declared("queues"):
-            for queue in queues:
-                run_jobs(services.engine, queue)
+        queues = [*QUEUES, *(queue for _, each in declared("queues") for queue in each)]
+        while sum(run_jobs(services.engine, queue) for queue in queues):
+            continue  # what a workflow has started in another queue runs in the next lap
         waiting = services.engine.submit(NewJob(name="waits", task=f"{TASKS}:work", queue="paused", user="ada"))
         services.engine.pause_queue("paused")
         return World(

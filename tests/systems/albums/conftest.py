@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pytest
 from tests.clouds import LateIndexes
 from tests.running import jobs_in_memory, jobs_with_s3
-from tests.systems.albums import workflows as flows
+from tests.systems.albums import driving
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.engine import Jobs
@@ -15,14 +16,17 @@ from jobtable.jobs.stored.entities import main
 from jobtable.store import Store
 from jobtable.systems.albums.entities import workflows
 from jobtable.testing import FakeClock
+from jobtable.workflows.tables import workflows as runs
 
 
 @pytest.fixture(autouse=True)
-def _forget_flows() -> Iterator[None]:
-    """What the workflows of the tests note while they run is of one test alone."""
-    flows.forget()
+def _forget_deliveries(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """What was delivered is of one test alone; the SDK logs what fails on purpose."""
+    caplog.set_level(logging.CRITICAL, logger="aws_durable_execution_sdk_python")
+    monkeypatch.delenv("JOBTABLE_ALBUMS_CATALOGUE", raising=False)
+    driving.DELIVERED.clear()
     yield
-    flows.forget()
+    driving.DELIVERED.clear()
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def clock() -> FakeClock:
 def jobs(clock: FakeClock) -> Iterator[Jobs]:
     """On the embedded engine under a fake clock, with objects in memory."""
     with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
-        store.tables.create(main, workflows)
+        store.tables.create(main, workflows, runs)
         yield jobs_in_memory(store)
 
 
@@ -42,7 +46,7 @@ def jobs(clock: FakeClock) -> Iterator[Jobs]:
 def late_jobs(clock: FakeClock) -> Iterator[Jobs]:
     """As `jobs`, but indexes show what was written only when a second has passed."""
     with Store(LateIndexes(clock), clock=clock) as store:
-        store.tables.create(main, workflows)
+        store.tables.create(main, workflows, runs)
         clock.advance(2)
         yield jobs_in_memory(store)
 
@@ -50,7 +54,7 @@ def late_jobs(clock: FakeClock) -> Iterator[Jobs]:
 @pytest.fixture
 def each_jobs(each_store: Store, request: pytest.FixtureRequest) -> Iterator[Jobs]:
     """On each store in turn; the real S3 server has the objects where DynamoDB Local has the items."""
-    each_store.tables.create(main, workflows)
+    each_store.tables.create(main, workflows, runs)
     if isinstance(each_store.backend, EmbeddedBackend):
         yield jobs_in_memory(each_store)
         return

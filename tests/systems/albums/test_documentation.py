@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.running import run_jobs
+from tests.systems.albums.driving import work
 from tests.test_docs import python_blocks, run
 
 from jobtable.app import open_jobs
-from jobtable.systems.albums.executions import QUEUE
 
 
 def test_the_examples_of_executions_run(tmp_path: Path) -> None:
@@ -17,7 +16,7 @@ def test_the_examples_of_executions_run(tmp_path: Path) -> None:
 
     def run_workers() -> None:
         jobs = open_jobs(url)
-        run_jobs(jobs, QUEUE)
+        work(jobs)
         jobs.store.close()
         jobs.objects.close()
 

@@ -7,27 +7,26 @@ import re
 from collections.abc import Callable
 
 import pytest
-from tests.running import run_jobs
 from tests.systems.albums.access_patterns import DURABLE, STEP, at, metrics, task
+from tests.systems.albums.driving import checked, work
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
-from jobtable.systems.albums.entities import TaskStatus, WorkflowType
-from jobtable.systems.albums.example import PATHS
-from jobtable.systems.albums.executions import QUEUE, Executions
+from jobtable.systems.albums.entities import TaskStatus
+from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.web import pages
 
 
 def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
     executions = guarded.services.get(Executions)
-    execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], b"nothing", "shelf.txt").execution_id
+    execution_id = executions.start(DURABLE, b"nothing", "shelf.txt").execution_id
     full, reader = guarded.client(Role.FULL), guarded.client(Role.READ)
     at = f"/api/v1/executions/{execution_id}"
     button = f'data-act="{at}/retry"'
     assert full.post(f"{at}/retry").status_code == 409
     assert full.delete(at).status_code == 409
     assert button not in full.get(f"/executions/{execution_id}").text
-    run_jobs(guarded.services.engine, QUEUE)
+    checked(guarded.services.engine, execution_id)
     assert button in full.get(f"/executions/{execution_id}").text
     assert button not in reader.get(f"/executions/{execution_id}").text
     assert reader.post(f"{at}/retry").status_code == 403
@@ -43,8 +42,8 @@ def test_an_execution_that_waits_for_a_person_leads_to_the_question(serve: Calla
     served = serve(require_token=True)
     executions = served.services.get(Executions)
     shelf = b"Radiohead - OK Computer (1997)\n"
-    execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
-    run_jobs(served.services.engine, QUEUE)
+    execution_id = executions.start(DURABLE, shelf, "shelf.txt").execution_id
+    work(served.services.engine)
     offered = re.compile(r'<a class="button button-primary" href="/executions/tasks/[^"]+">.*?Check 1 album</a>')
     page = f"/executions/{execution_id}"
     assert offered.search(served.client(Role.FULL).get(page).text)
@@ -55,11 +54,11 @@ def test_what_albums_were_found_in_is_shown_and_missed_where_it_is_gone(serve: C
     served = serve()
     executions, client = served.services.get(Executions), served.client()
     shelf = b"Radiohead - <OK Computer> (1997)\n"
-    execution = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt")
-    run_jobs(served.services.engine, QUEUE)
+    execution = executions.start(DURABLE, shelf, "shelf.txt")
+    work(served.services.engine)
     pages = [
         f"/executions/{execution.execution_id}",
-        f"/executions/tasks/{executions.get_watch(execution.execution_id).task_id}",
+        f"/executions/tasks/{(executions.records.get_execution(execution.execution_id).task_ids or [''])[-1]}",
     ]
     for page in pages:
         assert '<pre class="code" tabindex="0">Radiohead - &lt;OK Computer&gt; (1997)' in client.get(page).text
@@ -76,9 +75,9 @@ def test_a_long_question_is_answered_and_a_refused_answer_leaves_its_token_as_it
     served = serve(require_token=True)
     executions, full = served.services.get(Executions), served.client(Role.FULL)
     shelf = "".join(f"Artist {number} - Album (1997)\n" for number in range(300)).encode()
-    execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
-    run_jobs(served.services.engine, QUEUE)
-    task_id = str(executions.get_watch(execution_id).task_id)
+    execution_id = executions.start(DURABLE, shelf, "shelf.txt").execution_id
+    work(served.services.engine)
+    task_id = (executions.records.get_execution(execution_id).task_ids or [""])[-1]
     asked = full.get(f"/api/v1/tasks/{task_id}").json()["albums"]
     token = full.post(f"/api/v1/tasks/{task_id}/token").json()["token"]
     at = f"/api/v1/tasks/{task_id}/complete"
@@ -86,7 +85,7 @@ def test_a_long_question_is_answered_and_a_refused_answer_leaves_its_token_as_it
     assert (refused.status_code, "does not ask about album 999" in refused.text) == (400, True)
     assert full.post(at, json={"albums": asked, "token": "another"}).status_code == 403
     assert full.post(at, json={"albums": asked, "token": token}).json()["status"] == "running"
-    run_jobs(served.services.engine, QUEUE)
+    work(served.services.engine)
     assert len(executions.records.list_albums(execution_id)) == 300
 
 
@@ -109,7 +108,7 @@ def test_how_long_executions_take_is_drawn_in_seconds(guarded: Served) -> None:
 
 def test_an_image_that_is_not_base64_is_refused(guarded: Served) -> None:
     full = guarded.client(Role.FULL)
-    body = {"definition": PATHS[WorkflowType.STEP_FUNCTIONS], "name": "shelf.txt"}
+    body = {"workflow_type": DURABLE, "name": "shelf.txt"}
     for image in ("not base64 at all!", "aGVsbG8=\n", "aGVsbG8", "\u00e9"):
         refused = full.post("/api/v1/execution-runs", json=body | {"image": image})
         assert (refused.status_code, "base64" in refused.text) == (400, True)
@@ -124,4 +123,4 @@ def test_a_day_with_very_many_executions_is_not_counted_for_the_page(
     for number in range(2):
         assert ("too many executions" in client.get("/executions").text) == (number == 1)
         for _ in range(2):
-            guarded.services.get(Executions).start(PATHS[WorkflowType.STEP_FUNCTIONS], b"nothing", "shelf.txt")
+            guarded.services.get(Executions).start(DURABLE, b"nothing", "shelf.txt")

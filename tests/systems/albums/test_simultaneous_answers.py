@@ -9,24 +9,25 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.running import run_jobs
-from tests.systems.albums import workflows as flows
+from tests.systems.albums.driving import DELIVERED, checked, start, work
+from tests.systems.albums.test_executions import each_kind
 
 from jobtable.app import open_jobs
 from jobtable.errors import TaskClosedError
 from jobtable.jobs.engine import Jobs
 from jobtable.systems.albums.answers import Answers
-from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, ValidationTask, workflows
-from jobtable.systems.albums.executions import QUEUE, Executions
+from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, ValidationTask, WorkflowType, workflows
+from jobtable.systems.albums.executions import Executions
+from jobtable.workflows.tables import workflows as runs
 
 ANSWERS = 100
 ROOT = Path(__file__).parents[3]
 
 
-def asked(jobs: Jobs) -> tuple[ValidationTask, str]:
-    Executions(jobs).start("tests.systems.albums.workflows:EXAMPLE", b"Kraftwerk - Autobahn (1974)", "list.txt")
-    run_jobs(jobs, QUEUE)
-    return flows.DELIVERED[-1]
+def asked(jobs: Jobs, kind: WorkflowType) -> tuple[ValidationTask, str]:
+    start(jobs, kind, b"Kraftwerk - Autobahn (1974)")
+    work(jobs)
+    return DELIVERED[-1]
 
 
 def answer(jobs: Jobs, task: ValidationTask, token: str, number: int) -> str:
@@ -45,12 +46,14 @@ def check(jobs: Jobs, task: ValidationTask, outcomes: list[str]) -> None:
     assert kept.status is TaskStatus.COMPLETED
     assert kept.validated_data is not None
     assert kept.validated_data[0].album_name == f"answer {outcomes.index('won')}"
-    assert run_jobs(jobs, QUEUE) == 2
-    assert records.get_execution(task.execution_id).status is ExecutionStatus.COMPLETED
+    assert checked(jobs, task.execution_id).status is ExecutionStatus.COMPLETED
+    (album,) = records.list_albums(task.execution_id)
+    assert album.album_name == kept.validated_data[0].album_name
 
 
-def test_threads(each_jobs: Jobs) -> None:
-    task, token = asked(each_jobs)
+@each_kind
+def test_threads(each_jobs: Jobs, kind: WorkflowType) -> None:
+    task, token = asked(each_jobs, kind)
     with ThreadPoolExecutor(16) as pool:
         outcomes = list(pool.map(lambda number: answer(each_jobs, task, token, number), range(ANSWERS)))
     check(each_jobs, task, outcomes)
@@ -74,11 +77,12 @@ def start_process(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-def test_processes(tmp_path: Path) -> None:
+@each_kind
+def test_processes(tmp_path: Path, kind: WorkflowType) -> None:
     url = f"file:{tmp_path / 'albums.db'}"
     jobs = open_jobs(url)
-    jobs.store.tables.create(workflows)
-    task, token = asked(jobs)
+    jobs.store.tables.create(workflows, runs)
+    task, token = asked(jobs, kind)
     shares = [list(range(first, ANSWERS, 4)) for first in range(4)]
     processes = [start_process(url, task.task_id, token, share) for share in shares]
     outcomes = [""] * ANSWERS

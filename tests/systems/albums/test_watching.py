@@ -1,4 +1,4 @@
-"""A worker that serves the queue of albums looks after executions: a task times out within a second."""
+"""Real workers run executions: a task times out in time, a killed worker is replaced, and figures say so."""
 
 from __future__ import annotations
 
@@ -7,42 +7,92 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
-from tests.running import run_jobs
+from tests.systems.albums.driving import answer
+from tests.systems.albums.test_executions import each_kind
 
-from jobtable.app import open_jobs
-from jobtable.systems.albums.entities import ExecutionStatus, ExecutionWatch, ValidationTask, workflows
-from jobtable.systems.albums.example import PATHS
-from jobtable.systems.albums.executions import QUEUE, Executions
+from jobtable.app import Services
+from jobtable.systems.albums.answers import Answers
+from jobtable.systems.albums.entities import Execution, ExecutionStatus, WorkflowType
+from jobtable.systems.albums.executions import Executions
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.workflows.tables import QUEUES
 
 JOBTABLE = Path(sys.executable).parent / "jobtable"
+SLOW = """
+import time
+from jobtable.systems.albums.entities import ValidationTask
+
+def deliver(task: ValidationTask, token: str) -> None:
+    open("delivering", "a").write("x")
+    if open("delivering").read() == "x":
+        time.sleep(600)
+"""
 
 
-def test_a_task_times_out_under_a_worker(tmp_path: Path) -> None:
-    url = f"file:{tmp_path / 'albums.db'}"
-    jobs = open_jobs(url)
-    jobs.store.tables.create(workflows)
-    executions = Executions(jobs)
-    started = executions.start(next(iter(PATHS.values())), b"Kraftwerk - Autobahn (1974)", "shelf.txt")
-    run_jobs(jobs, QUEUE)
-    watch = executions.get_watch(started.execution_id)
-    soon = datetime.now(UTC) + timedelta(seconds=0.2)
-    task = executions.records.get_task(str(watch.task_id)).replace(expires_at=soon)
-    with jobs.store.transaction() as tx:
-        tx.put(task)
-        tx.update(ExecutionWatch.key(execution_id=watch.execution_id), ExecutionWatch.due_at.set(soon))
-    worker = subprocess.Popen([JOBTABLE, "worker", "--queue", QUEUE, "--store", url], cwd=tmp_path, env=os.environ)
+@contextmanager
+def worker(folder: Path, url: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [str(JOBTABLE), "worker", *(f"--queue={queue}" for queue in QUEUES), "--store", url, "--lease-seconds=1"]
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": _path(folder)})
     try:
-        until = time.monotonic() + 240
-        while executions.records.get_execution(started.execution_id).status is ExecutionStatus.WAITING:
-            assert time.monotonic() < until, "the task did not time out"
-            time.sleep(0.05)
+        yield process
     finally:
-        worker.send_signal(signal.SIGTERM)
-        worker.wait(240)
-    assert executions.records.get_execution(started.execution_id).status is ExecutionStatus.FAILED
-    assert jobs.store.get(ValidationTask.key(task_id=task.task_id)).status == "timed-out"
-    jobs.store.close()
-    jobs.objects.close()
+        process.send_signal(signal.SIGTERM)
+        process.wait(240)
+
+
+def _path(folder: Path) -> str:
+    return os.pathsep.join([str(folder), *sys.path[1:]])
+
+
+def until(services: Services, execution_id: str, is_so: Callable[[Execution], bool]) -> Execution:
+    """Look until an execution is as wanted."""
+    end = time.monotonic() + 240
+    while not is_so(found := services.get(AlbumWorkflows).get_execution(execution_id)):
+        assert time.monotonic() < end, found
+        time.sleep(0.05)
+    return found
+
+
+@each_kind
+def test_a_task_times_out_under_a_worker(tmp_path: Path, kind: WorkflowType) -> None:
+    url = f"file:{tmp_path / 'albums.db'}"
+    with Services.open(url) as services, worker(tmp_path, url):
+        started = services.get(Executions).start(kind, b"A - B (1974)", "a.txt", answer_within=timedelta(seconds=2))
+        ended = until(services, started.execution_id, lambda each: each.status is ExecutionStatus.FAILED)
+        (task_id,) = ended.task_ids or []
+        assert services.get(AlbumWorkflows).get_task(task_id).status == "timed-out"
+
+
+@each_kind
+def test_an_execution_outlives_its_worker_and_says_how_long_that_took(tmp_path: Path, kind: WorkflowType) -> None:
+    url = f"file:{tmp_path / 'albums.db'}"
+    (tmp_path / "slow_sender.py").write_text(SLOW)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        with Services.open(url) as services:
+            executions = services.get(Executions)
+            with worker(tmp_path, url) as killed:
+                execution_id = executions.start(
+                    kind, b"A - B (1974)", "a.txt", deliver="slow_sender:deliver"
+                ).execution_id
+                until(services, execution_id, lambda _: (tmp_path / "delivering").exists())
+                killed.kill()
+            with worker(tmp_path, url):
+                until(services, execution_id, lambda _: (tmp_path / "delivering").read_text() == "xx")
+                task_id = (executions.records.get_execution(execution_id).task_ids or [""])[-1]
+                answers = services.get(Answers)
+                task = services.get(AlbumWorkflows).get_task(task_id)
+                answers.complete(task_id, answers.renew_token(task_id), answer(task))
+                measured = until(services, execution_id, lambda each: each.figures is not None)
+        assert measured.status is ExecutionStatus.COMPLETED
+        assert isinstance(measured.figures, dict)
+        assert measured.figures["recovery_ms"] is not None
+        assert measured.figures["attempts"] > 1
+    finally:
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("slow_sender", None)

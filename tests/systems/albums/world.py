@@ -8,30 +8,38 @@ from pathlib import Path
 from tests.web.world import MARKUP
 
 from jobtable.app import Services
-from jobtable.systems.albums.example import PATHS
+from jobtable.systems.albums.comparison import Comparisons
+from jobtable.systems.albums.entities import WorkflowType
 from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
 
-MISSING: list[str] = []
+_DURABLE, _COMPARISON = "exec-durable", "compared"
+MISSING: list[str] = ["/executions/compare/missing"]
 """Pages of what does not exist."""
 
 
 def fill(services: Services, folder: Path) -> None:
     """Start what the worker of the world then runs."""
     albums = f"Radiohead - OK Computer (1997)\nBj\u00f6rk - {MARKUP} (1995)\n".encode()
-    services.get(Executions).start(next(iter(PATHS.values())), albums, "shelf.txt", user="ada")
+    services.get(Executions).start(WorkflowType.STEP_FUNCTIONS, albums, "shelf.txt")
+    services.get(Executions).start(WorkflowType.DURABLE_FUNCTIONS, albums, "shelf.txt", execution_id=_DURABLE)
+    services.get(Comparisons).start([("shelf.txt", albums)], 1, comparison_id=_COMPARISON)
 
 
 def made(services: Services) -> dict[str, str]:
     """The ids of what was made, by name."""
-    task = next(iter(services.get(AlbumWorkflows).list_pending_tasks()))
-    return {"execution": task.execution_id, "task": task.task_id}
+    services.get(Comparisons).confirm(_COMPARISON)
+    tasks = {task.execution_id: task.task_id for task in services.get(AlbumWorkflows).list_pending_tasks()}
+    durable = tasks.pop(_DURABLE)
+    ((execution, task),) = tasks.items()
+    return {"execution": execution, "task": task, "durable task": durable}
 
 
 def paths(made: Mapping[str, str]) -> list[str]:
     """Every page, with something on it."""
     execution, task = f"/executions/{made['execution']}", f"/executions/tasks/{made['task']}"
-    return ["/executions", execution, "/executions/tasks", task]
+    comparisons = ["/executions/compare", f"/executions/compare/{_COMPARISON}"]
+    return ["/executions", execution, "/executions/tasks", task, f"/executions/{_DURABLE}", *comparisons]
 
 
 def tables(made: Mapping[str, str]) -> list[str]:
@@ -41,4 +49,4 @@ def tables(made: Mapping[str, str]) -> list[str]:
 
 def owners(made: Mapping[str, str]) -> dict[str, set[str | None]]:
     """Where the pages of the jobs lead, by the type of the job."""
-    return {"album-execution": {f"/executions/{made['execution']}"}}
+    return {"durable execution": {f"/executions/{_DURABLE}", *(f"/executions/{_COMPARISON}-1-1-df",)}}

@@ -11,7 +11,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from jobtable.jobs.stored.field_types import Count
-from jobtable.model import Attr, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, camel_case, default
+from jobtable.model import (
+    Attr,
+    Entity,
+    Index,
+    Json,
+    Key,
+    Name,
+    OrNull,
+    Part,
+    Stored,
+    Table,
+    Timestamp,
+    camel_case,
+    default,
+)
 
 workflows = Table(
     "AlbumWorkflows",
@@ -45,6 +59,21 @@ class ExecutionStatus(StrEnum):
     WAITING = "waiting"
     COMPLETED = "completed"
     FAILED = "failed"
+
+
+class Step(StrEnum):
+    """The steps of both workflows, in order."""
+
+    READ_IMAGE = "read-image"
+    CHECK_YEARS = "check-years"
+    VALIDATE = "validate"
+    APPLY_ANSWER = "apply-answer"
+    PRICE = "price"
+
+    @property
+    def number(self) -> int:
+        """Its position, from 0."""
+        return list(Step).index(self)
 
 
 class TaskStatus(StrEnum):
@@ -81,7 +110,8 @@ class AlbumData(Part, alias=camel_case):
     album_index: Count
     album_name: Title
     artist: Title
-    year: Year
+    year: Year | None = None
+    """None if neither the image nor a catalogue says it."""
     year_validated: bool | None = None
     price_estimate: Annotated[float, Field(gt=0)] | None = None
     price_confidence: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -119,13 +149,21 @@ class Execution(OfExecution, table=workflows, type="execution", alias=camel_case
     start_time: Timestamp
     end_time: Attr[OrNull[Timestamp]] = default(None)
     duration_ms: Attr[OrNull[Count]] = default(None)
+    """Without the time that people took to answer."""
     estimated_cost: Attr[OrNull[Amount]] = default(None)
+    """In US dollars, as the figures say."""
+    figures: Attr[Json] = default(None)
+    """What was measured of it, with the version of the price table; see `measures`."""
     failure: Attr[str | None] = default(None)
     attempt: Attr[Annotated[int, Field(ge=2)] | None] = default(None)
     """After a retry: the number of the latest attempt."""
     attempt_started_at: Attr[Timestamp | None] = default(None)
     earlier_ms: Attr[Count | None] = default(None)
     """The duration of the attempts before that one."""
+    waited_ms: Attr[Count | None] = default(None)
+    """How long this attempt waited for people."""
+    options: Json = None
+    """What it was started with: how long to wait for an answer, what follows if none comes, who delivers the task."""
     task_ids: Attr[list[str] | None] = default(None)
     """The ids of its tasks in order, because the index that finds them may be late."""
     deleted_at: Attr[Timestamp | None] = default(None)
@@ -142,12 +180,13 @@ class Album(OfExecution, table=workflows, type="album", alias=camel_case):
     album_index: Stored[Count]
     album_name: Attr[Title]
     artist: Attr[Title]
-    year: Attr[Year]
+    year: Attr[Year | None] = default(None)
     year_validated: Attr[bool] = default(False)
     year_original: Year | None = None
     price_estimate: Attr[Annotated[float, Field(gt=0)] | None] = default(None)
     price_confidence: Attr[Annotated[float, Field(ge=0, le=1)] | None] = default(None)
     price_source: Attr[str | None] = default(None)
+    """Where the price comes from, or why there is none."""
     image_region: Region | None = None
     updated_at: Attr[Timestamp]
 
@@ -170,12 +209,15 @@ class ValidationTask(
     completed_at: Attr[OrNull[Timestamp]] = default(None)
     delivery_problem: Attr[str | None] = default(None)
     """Why the token could not be sent; a new one can be created."""
+    workflow_sha256: Attr[str | None] = default(None)
+    """The SHA-256 of the token or callback id by which the workflow itself is answered."""
 
 
 class ExecutionWatch(Entity, table=workflows, type="watch", alias=camel_case):
     """When to check on an execution that has not ended, and its definition.
 
-    It changes in one transaction with the execution and is deleted when that ends. GSI1 sorts it by its due time.
+    It changes in one transaction with the execution, and is deleted when that has ended and was measured. GSI1 sorts it
+    by its due time.
     """
 
     key = Key("{execution_id}", "watch")
@@ -186,11 +228,46 @@ class ExecutionWatch(Entity, table=workflows, type="watch", alias=camel_case):
     status: Literal["due"] = "due"
     due_at: Attr[Annotated[Timestamp, Name("createdAt")]]
     definition: NonEmpty
-    """`module:NAME` of the WorkflowDefinition."""
+    """What runs it: a state machine or a durable function. `module:NAME` was run by an earlier version."""
     job_step: Attr[NonEmpty]
-    """The first step of the current job."""
+    """The first step of the attempt."""
     task_id: Attr[str | None] = default(None)
     """The latest task of the execution."""
+
+
+class FunctionCall(Entity, table=workflows, type="call", alias=camel_case):
+    """One call of a function of an execution: its figures are computed from them."""
+
+    key = Key("calls-{execution_id}", "call-{started_at}")
+
+    execution_id: NonEmpty
+    function: NonEmpty
+    step: str
+    job_id: str | None = None
+    """Of the job that called it; on Lambda the log stream."""
+    started_at: Timestamp
+    ended_at: Timestamp
+    memory_mb: Count
+    write_units: Amount
+    problem: str | None = None
+    """The error that it raised."""
+
+
+class Comparison(Entity, table=workflows, type="comparison", alias=camel_case):
+    """Executions of both styles that were started together, to compare their figures."""
+
+    key = Key("{comparison_id}", "comparison")
+    by_created = Key(index="GSI1")
+
+    comparison_id: Stored[NonEmpty]
+    workflow_type: Literal["any"] = "any"
+    status: Literal["started"] = "started"
+    created_at: Timestamp
+    images: list[str]
+    """The names of the images."""
+    runs: Count
+    """How often each image was given to each style."""
+    execution_ids: list[str]
 
 
 class WorkflowMetrics(Entity, table=workflows, type="metrics", alias=camel_case):

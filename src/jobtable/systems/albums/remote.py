@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, only_at_store, path_of
 from jobtable.systems.albums.answers import Answers, with_field_names
-from jobtable.systems.albums.entities import Execution
-from jobtable.systems.albums.executions import Executions
+from jobtable.systems.albums.comparison import Comparisons
+from jobtable.systems.albums.entities import Comparison, Execution, WorkflowType
+from jobtable.systems.albums.executions import ANSWER_WITHIN, Executions
 from jobtable.systems.albums.watch import Watch, WatchReport
 
 
-@only_at_store("advance", "deliver_again", "fail", "go_on", "submit_step")
+@only_at_store("fail", "resume")
 class ServerExecutions(Executions):
-    """Executions that a server's workers run, owned by the user of the token."""
+    """Executions that a server's workers run."""
 
     def __init__(self, server: Server, jobs: Jobs) -> None:
         super().__init__(jobs)
         self._server = server
 
     def start(
-        self, definition: str, image: bytes, name: str, *, execution_id: str | None = None, user: str = "local"
+        self,
+        workflow_type: WorkflowType,
+        image: bytes,
+        name: str,
+        *,
+        execution_id: str | None = None,
+        answer_within: timedelta = ANSWER_WITHIN,
+        on_timeout: str | None = None,
+        deliver: str | None = None,
     ) -> Execution:
         body = {
-            "definition": definition,
+            "workflow_type": workflow_type,
             "image": base64.b64encode(image).decode(),
             "name": name,
             "execution_id": execution_id,
+            "answer_within_seconds": answer_within.total_seconds(),
+            "on_timeout": on_timeout,
+            "deliver": deliver,
         }
         return Execution.model_validate(self._server.create("/execution-runs", body))
 
@@ -60,6 +74,22 @@ class ServerAnswers(Answers):
         return str(self._server.write("POST", path_of("tasks", task_id, "token"))["token"])
 
 
+class ServerComparisons(Comparisons):
+    """Comparisons that a server's workers run."""
+
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs)
+        self._server = server
+
+    def start(self, images: Sequence[tuple[str, bytes]], runs: int, *, comparison_id: str | None = None) -> Comparison:
+        encoded = [{"name": name, "image": base64.b64encode(image).decode()} for name, image in images]
+        body = {"images": encoded, "runs": runs, "comparison_id": comparison_id}
+        return Comparison.model_validate(self._server.create("/comparisons", body))
+
+    def confirm(self, comparison_id: str) -> int:
+        return int(self._server.write("POST", path_of("comparisons", comparison_id, "confirm"))["count"])
+
+
 class ServerWatch(Watch):
     """The watch over the executions of a server, which runs it itself."""
 
@@ -68,3 +98,6 @@ class ServerWatch(Watch):
 
     def expire_due(self) -> WatchReport:
         return WatchReport()
+
+    def check(self, execution_id: str) -> Execution:
+        return self._executions.records.get_execution(execution_id)

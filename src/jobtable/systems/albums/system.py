@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from jobtable.system import Command, Listing, NavigationEntry, Owner, Service, System, current_path
+from jobtable.system import Command, Listing, NavigationEntry, Owner, Service, System
 
 if TYPE_CHECKING:
     from jobtable.jobs.stored.entities import Job
 
 _HERE = "jobtable.systems.albums"
+_FORMER_TASK = "albums.runner:run_steps"
+_ATTEMPT = re.compile(r"(?<=[0-9a-f]{12})-\d{1,4}$")
+"""After the id of an execution, the number of a retry."""
+_EXECUTION_ID = re.compile(r'"execution_id": ?"([^"]+)"')
 
 SYSTEM = System(
     name="albums",
@@ -23,12 +28,14 @@ SYSTEM = System(
         Service(f"{_HERE}.service:AlbumWorkflows", f"{_HERE}.service:AlbumWorkflows.of"),
         Service(f"{_HERE}.executions:Executions", remote=f"{_HERE}.remote:ServerExecutions"),
         Service(f"{_HERE}.answers:Answers", remote=f"{_HERE}.remote:ServerAnswers"),
+        Service(f"{_HERE}.comparison:Comparisons", remote=f"{_HERE}.remote:ServerComparisons"),
         Service(f"{_HERE}.watch:Watch", remote=f"{_HERE}.remote:ServerWatch"),
     ),
-    queues=("albums",),
-    tasks=(f"{_HERE}.runner",),
+    extra="workflows",
+    needs=("aws_durable_execution_sdk_python", "jsonata"),
+    queues=("functions",),
+    tasks=(f"{_HERE}.album_functions", f"{_HERE}.albums_durable"),
     upkeep=f"{_HERE}.watch:Watch",
-    moved={"jobtable.albums.": f"{_HERE}."},
     api=(f"{_HERE}.web.api", f"{_HERE}.web.run_api"),
     pages=(f"{_HERE}.web.pages",),
     web=f"{_HERE}.web",
@@ -41,7 +48,7 @@ SYSTEM = System(
     job_page="/executions/{id}",
     delete_command="executions delete {id}",
     commands={
-        "executions": Command(f"{_HERE}.cli.executions", "Start, list, show, retry and delete album executions."),
+        "executions": Command(f"{_HERE}.cli.executions", "Start, compare, list, show, retry and delete executions."),
         "tasks": Command(f"{_HERE}.cli.tasks", "List, show and complete the tasks of people."),
     },
     listings={
@@ -54,8 +61,15 @@ SYSTEM = System(
 
 
 def owner_of(job: Job, parent: Job | None) -> Owner | None:
-    """Return the execution whose steps a job runs."""
-    task = job.definition.task
-    if not (job.job_type == "album-execution" if task is None else current_path(task).startswith(f"{_HERE}.")):
-        return None
-    return Owner(SYSTEM.name, job.root_job_id or job.job_id, job.definition.params.get("execution_id") or "")
+    """Return the execution whose workflow a job runs; earlier versions ran it by a task of their own."""
+    params = job.definition.params
+    if (job.definition.task or "").endswith(_FORMER_TASK):
+        return Owner(SYSTEM.name, job.root_job_id or job.job_id, str(params.get("execution_id") or ""))
+    if params.get("machine") == "albums" or params.get("function") == "albums-durable":
+        run = str(params.get("name") or "")
+        execution_id = run if "machine" in params else _ATTEMPT.sub("", run)
+        return Owner(SYSTEM.name, execution_id, execution_id)
+    if str(params.get("function") or "").startswith("albums-"):
+        found = _EXECUTION_ID.search(str(params.get("payload") or ""))
+        return Owner(SYSTEM.name, found[1], found[1]) if found else None
+    return None

@@ -1,25 +1,28 @@
-"""The watch over executions: times out unanswered tasks, and continues or fails executions that have stalled."""
+"""The watch over executions: closes overdue tasks, resumes what a crash interrupted, records how workflows ended."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from jobtable.clock import wall_time
 from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError, kind_and_text
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.stored.entities import Job
-from jobtable.jobs.stored.field_types import Status
 from jobtable.systems.albums.answers import Answers
-from jobtable.systems.albums.definitions import load_definition
 from jobtable.systems.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType
-from jobtable.systems.albums.executions import Executions, is_step_job, step_job_id
-from jobtable.systems.albums.moves import LOOK_AGAIN
+from jobtable.systems.albums.executions import FORMER, Executions, is_former
+from jobtable.systems.albums.measures import measure
+from jobtable.systems.albums.record_shelf import LOOK_AGAIN
+from jobtable.systems.albums.workflow_runs import runs_of
 
 _LOG = logging.getLogger(__name__)
 TICK_SECONDS = 0.5
 """Twice a second, so that anything due is done within a second."""
+_LOOK_AT_PROBLEMS_AGAIN = timedelta(seconds=10)
+_LOOK_AT_FORMER_AGAIN = timedelta(days=1)
+_ENDED = (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
 
 
 @dataclass
@@ -43,29 +46,38 @@ class Watch:
         self._answers = Answers(jobs)
 
     def expire_due(self) -> WatchReport:
-        """Time out expired tasks, and check on executions that should have moved by now."""
+        """Check on the executions that are due."""
         report = WatchReport()
         now = wall_time(self._jobs.clock)
         for workflow_type in WorkflowType:
             due = ExecutionWatch.by_due(workflow_type=workflow_type, status="due")
             for listed in self._store.query(due, before=now):
-                # The index may be out of date, and the execution may move at this moment.
-                watch, execution = self._store.get_together(
-                    ExecutionWatch.key(execution_id=listed.execution_id),
-                    Execution.key(execution_id=listed.execution_id),
-                )
-                if watch is None or execution is None or watch.due_at >= now:
-                    continue
-                report.looked_at += 1
-                try:
-                    self._look_at(watch, execution, report)
-                except Exception as error:  # one execution must not stop the watch over the others
-                    if isinstance(error, (ConflictError, NotFoundError)) and self._has_moved_on(watch, execution):
-                        continue  # the next check sees its new state
-                    _LOG.debug("execution %s", watch.execution_id, exc_info=True)
-                    report.problems[watch.execution_id] = _described(error)
-                    self._look_again(watch)
+                self._check(listed.execution_id, now, report)
         return report
+
+    def check(self, execution_id: str) -> Execution:
+        """Check on one execution now, due or not, and return it."""
+        self._check(execution_id, None, report := WatchReport())
+        if problem := report.problems.get(execution_id):
+            _LOG.warning("execution %s: %s", execution_id, problem)
+        return self._executions.records.get_execution(execution_id)
+
+    def _check(self, execution_id: str, due: datetime | None, report: WatchReport) -> None:
+        # The index may be out of date, and the execution may move at this moment.
+        watch, execution = self._store.get_together(
+            ExecutionWatch.key(execution_id=execution_id), Execution.key(execution_id=execution_id)
+        )
+        if watch is None or execution is None or (due is not None and watch.due_at >= due):
+            return
+        report.looked_at += 1
+        try:
+            self._look_again(watch, self._look_at(watch, execution, report))
+        except Exception as error:  # one execution must not stop the watch over the others
+            if isinstance(error, (ConflictError, NotFoundError)) and self._has_moved_on(watch, execution):
+                return  # the next check sees its new state
+            _LOG.debug("execution %s", execution_id, exc_info=True)
+            report.problems[execution_id] = _described(error)
+            self._look_again(watch, wall_time(self._jobs.clock) + _LOOK_AT_PROBLEMS_AGAIN)
 
     def keep(self, is_over_within: Callable[[float], bool], on_problem: Callable[[str], None]) -> None:
         """Check on executions until `is_over_within(seconds)` returns true; servers run this in a thread.
@@ -84,40 +96,52 @@ class Watch:
                 if lasting != before:
                     on_problem(lasting)
 
-    def _look_at(self, watch: ExecutionWatch, execution: Execution, report: WatchReport) -> None:
+    def _look_at(self, watch: ExecutionWatch, execution: Execution, report: WatchReport) -> datetime | None:
+        """Do what is due, and return when to look again; None if there is nothing left to watch over."""
+        now = wall_time(self._jobs.clock)
+        if is_former(watch):
+            report.problems[watch.execution_id] = FORMER.format(id=watch.execution_id)
+            return now + _LOOK_AT_FORMER_AGAIN
+        if execution.status in _ENDED:
+            return self._settle(execution)
         if execution.status is ExecutionStatus.WAITING and watch.task_id is not None:
             task = self._executions.records.get_task(watch.task_id)
-            if task.status is not TaskStatus.PENDING:
-                return
-            if wall_time(self._jobs.clock) >= task.expires_at:
+            if task.status is TaskStatus.PENDING and now < task.expires_at and self._runs(execution):
+                return task.expires_at
+            if task.status is TaskStatus.PENDING and now >= task.expires_at:
                 self._answers.time_out(task)
                 report.timed_out += 1
-            else:
-                self._executions.deliver_again(execution, task, watch)
-        elif execution.status is ExecutionStatus.RUNNING:
-            self._look_at_job(execution, watch, report)
+                execution = self._executions.records.get_execution(watch.execution_id)
+        self._catch_up(execution, report)
+        return now + LOOK_AGAIN
 
-    def _look_at_job(self, execution: Execution, watch: ExecutionWatch, report: WatchReport) -> None:
-        declared = load_definition(watch.definition)
-        job_id = step_job_id(declared, execution, declared.step(watch.job_step))
-        job = self._store.find(Job.key(job_id=job_id))
-        if job is not None and not is_step_job(job):
-            self._executions.fail(execution, f"job {job_id} is not of this execution; start again with another id")
-            report.failed += 1
+    def _runs(self, execution: Execution) -> bool:
+        state = runs_of(self._jobs, execution.workflow_type).look(execution)
+        return state is not None and state.is_running
+
+    def _catch_up(self, execution: Execution, report: WatchReport) -> None:
+        """Resume a run that was interrupted; fail an execution whose run has ended without completing it."""
+        runs = runs_of(self._jobs, execution.workflow_type)
+        state, retried_at = runs.look(execution), execution.attempt_started_at
+        ended_at = None if state is None else state.ended_at
+        waits_for_retry = ended_at is not None and retried_at is not None and ended_at < retried_at
+        if state is None or state.is_running or waits_for_retry:
+            self._executions.resume(execution)
             return
-        if job is not None and job.is_final:
-            reason = (
-                "completed but did not move on" if job.status is Status.COMPLETED else f"is {job.status}: {job.message}"
-            )
-            self._executions.fail(execution, f"the job of step {execution.current_step} {reason}")
-            report.failed += 1
-            return
-        if job is None or self._executions.lacks_root(declared, execution):
-            execution = self._executions.submit_step(execution, watch.definition)
-        if execution.status is ExecutionStatus.FAILED:
-            report.failed += 1
-        else:
-            self._look_again(watch)
+        self._executions.fail(execution, runs.failure(execution))
+        report.failed += 1
+
+    def _settle(self, execution: Execution) -> datetime | None:
+        """Measure an execution that has ended, as soon as its run has ended, too."""
+        if self._runs(execution) and execution.status is ExecutionStatus.COMPLETED:
+            return wall_time(self._jobs.clock) + LOOK_AGAIN
+        figures = measure(self._jobs, execution)
+        if figures is not None:
+            here = (Execution.status == execution.status) & Execution.deleted_at.missing()
+            cost = Execution.estimated_cost.set(figures.cost)
+            stored = Execution.figures.set(figures.as_json())
+            self._store.update(Execution.key(execution_id=execution.execution_id), cost, stored, when=here)
+        return None
 
     def _has_moved_on(self, watch: ExecutionWatch, execution: Execution) -> bool:
         """Return whether an execution or its watch has changed since it was read."""
@@ -126,14 +150,16 @@ class Watch:
         )
         return now != (watch, execution)
 
-    def _look_again(self, watch: ExecutionWatch) -> None:
-        """Make the execution due again later, unless it moved meanwhile, which sets its own time."""
+    def _look_again(self, watch: ExecutionWatch, at: datetime | None) -> None:
+        """Make the execution due again, or end the watch, unless it moved meanwhile, which sets its own time."""
         try:
-            self._store.update(
-                ExecutionWatch.key(execution_id=watch.execution_id),
-                ExecutionWatch.due_at.set(wall_time(self._jobs.clock) + LOOK_AGAIN),
-                when=ExecutionWatch.due_at == watch.due_at,
-            )
+            if at is None:
+                self._store.delete(watch, when=ExecutionWatch.due_at == watch.due_at)
+            else:
+                same = ExecutionWatch.due_at == watch.due_at
+                self._store.update(
+                    ExecutionWatch.key(execution_id=watch.execution_id), ExecutionWatch.due_at.set(at), when=same
+                )
         except (ConditionFailedError, NotFoundError):
             return
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +16,8 @@ from jobtable.cli.local_workers import workers_for
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
-from jobtable.jobs.lifecycle.leases import has_lease
-from jobtable.jobs.stored.entities import Job
 from jobtable.settings import Settings
+from jobtable.systems.albums.comparison import MOST_RUNS, Compared, Comparisons, Measured
 from jobtable.systems.albums.entities import (
     Album,
     Execution,
@@ -27,11 +26,12 @@ from jobtable.systems.albums.entities import (
     WorkflowMetrics,
     WorkflowType,
 )
-from jobtable.systems.albums.example import PATHS
-from jobtable.systems.albums.executions import QUEUE, Executions
+from jobtable.systems.albums.executions import ANSWER_WITHIN, FORMER, Executions, is_former
 from jobtable.systems.albums.metrics import count_and_compare
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.watch import Watch
+from jobtable.systems.albums.workflow_runs import TASKS
+from jobtable.workflows.tables import QUEUES
 
 
 def _ids(services: Services) -> Iterator[str]:
@@ -45,38 +45,111 @@ WorkflowOption = Annotated[
 ]
 ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="Id of the execution", autocompletion=completed(_ids))]
 SubmitOnly = Annotated[
-    bool, typer.Option("--submit-only", help="Submit only; workers of the queue `albums` do the work")
+    bool,
+    typer.Option("--submit-only", help="Submit only; workers of `workflows` and `functions` do the work"),
 ]
 
 
-@app.command(example="jobtable executions start shelf.txt --workflow-type durable-functions")
+@app.command(example="jobtable executions start shelf.jpg --workflow-type durable-functions")
 def start(
-    image: Annotated[Path, typer.Argument(metavar="FILE", help="Image; for the example workflow, a list of albums")],
+    image: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Photograph or scan of covers or of a list; or a listing as text")
+    ],
     workflow_type: Annotated[
-        WorkflowType, typer.Option("--workflow-type", "-t", help="Example definition to run")
+        WorkflowType, typer.Option("--workflow-type", "-t", help="How to run the workflow")
     ] = WorkflowType.STEP_FUNCTIONS,
-    definition: Annotated[
-        str | None, typer.Option(metavar="MODULE:NAME", help="WorkflowDefinition of your own, instead of an example")
+    answer_within: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="Time for a person to answer")
+    ] = ANSWER_WITHIN.total_seconds(),
+    on_timeout: Annotated[
+        str, typer.Option(metavar="ACT", help="What follows if nobody answers in time: fail or continue")
+    ] = "fail",
+    deliver: Annotated[
+        str | None, typer.Option(metavar="MODULE:NAME", help="Function that sends the task and its token")
     ] = None,
     submit_only: SubmitOnly = False,
-    user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Start an execution and run it until it ends or waits for a person.
 
-    The example reads a listing with a line for each album: `Artist - Album (1973)`.
+    Reading a picture needs the extra `vision`. A listing has a line for each album: `Artist - Album (1973)`.
     """
+    content = _read(image)
+    settings = chosen_settings(store, objects, creates=True)
+    with services_of(settings) as services:
+        execution = services.get(Executions).start(
+            workflow_type,
+            content,
+            image.name,
+            answer_within=timedelta(seconds=answer_within),
+            on_timeout=on_timeout,
+            deliver=deliver,
+        )
+        finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
+
+
+def _read(image: Path) -> bytes:
     try:
-        content = image.read_bytes()
+        return image.read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"cannot read {image}: {error.strerror}") from error
-    path = definition or PATHS[workflow_type]
-    settings = chosen_settings(store, objects, user=user, creates=True)
+
+
+@app.command(example="jobtable executions compare cover.jpg shelf.txt --runs 5")
+def compare(
+    images: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Pictures or listings")],
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="How often each style gets each image")] = 3,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run both styles side by side with the same images, answers and timeouts, and print what was measured.
+
+    Every question is answered by this command: all albums are right. The page /executions/compare shows the same.
+    """
+    contents = [(image.name, _read(image)) for image in images]
+    settings = chosen_settings(store, objects, creates=True)
     with services_of(settings) as services:
-        execution = services.get(Executions).start(path, content, image.name, user=settings.user)
-        finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
+        comparisons = services.get(Comparisons)
+        comparison_id = comparisons.start(contents, runs).comparison_id
+        say(f"Comparison {comparison_id}: {2 * runs * len(images)} executions")
+
+        def look() -> Compared:
+            comparisons.confirm(comparison_id)
+            seen = comparisons.read(comparison_id)
+            for each in seen.executions:
+                if each.figures is None:
+                    services.get(Watch).check(each.execution_id)
+            return seen
+
+        with (
+            workers_for(services, settings, QUEUES, preload=TASKS) as workers,
+            bar("Comparing", len(images) * runs * 2) as done,
+        ):
+
+            def show(seen: Compared) -> None:
+                done.reach(sum(each.figures is not None for each in seen.executions))
+
+            compared = workers.poll(look, lambda seen: seen.is_settled, show)
+    if as_json:
+        print_json({"comparison": compared.comparison, "executions": compared.executions})
+        return
+    print_table([_measured_row(each) for each in compared.measured])
+    say(f"Prices of {', '.join(compared.prices)}. Page: /executions/compare/{comparison_id}")
+    if any(each.status is ExecutionStatus.FAILED for each in compared.executions):
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _measured_row(measured: Measured) -> dict[str, Any]:
+    step, durable = (measured.medians[kind] for kind in WorkflowType)
+    return {
+        "median": measured.title,
+        "unit": measured.unit,
+        "step functions": step,
+        "durable functions": durable,
+    }
 
 
 @app.command(example="jobtable executions retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
@@ -124,7 +197,7 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
         execution = _run(services, execution, settings)
     _print_execution(executions, execution.execution_id, as_json=as_json)
     if execution.status is ExecutionStatus.WAITING:
-        task_id = executions.get_watch(execution.execution_id).task_id
+        task_id = (execution.task_ids or ["TASK"])[-1]
         say(f"The execution waits for a person; get a token with `jobtable tasks token {task_id}`")
     if execution.status is ExecutionStatus.FAILED:
         say(f"The execution failed; continue it with `jobtable executions retry {execution.execution_id}`")
@@ -132,12 +205,12 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
 
 
 def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
-    records = services.get(Executions).records
     say(
-        f"Execution {execution.execution_id}: if you stop this command, `jobtable worker --queue {QUEUE}` continues it."
+        f"Execution {execution.execution_id}: if you stop this command, "
+        f"`jobtable worker --queue {' --queue '.join(QUEUES)}` continues it."
     )
-    working = workers_for(services, settings, [QUEUE], preload=["jobtable.systems.albums.runner"])
-    with working as workers, bar("Running") as steps:  # how many steps there are only those know who run them
+    working = workers_for(services, settings, QUEUES, preload=TASKS)
+    with working as workers, bar("Running") as steps:
         shown = execution
 
         def show(seen: Execution) -> None:
@@ -146,23 +219,14 @@ def _run(services: Services, execution: Execution, settings: Settings) -> Execut
                 steps.advance(1)
             shown = seen
 
-        def look() -> Execution:
-            services.get(Watch).expire_due()
-            return records.get_execution(execution.execution_id)
-
         def is_over(seen: Execution) -> bool:
-            # The job of the last step ends behind the execution: its worker is not to be stopped before that.
-            return seen.status is not ExecutionStatus.RUNNING and not any(map(has_lease, _jobs_of(services, seen)))
+            # The workflow ends behind its records: its worker is not to be stopped before that.
+            has_ended = seen.status in (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
+            is_here = settings.server is None
+            is_watched = is_here and services.get(Executions).find_watch(seen.execution_id) is not None
+            return seen.status is ExecutionStatus.WAITING or (has_ended and not is_watched)
 
-        return workers.poll(look, is_over, show)
-
-
-def _jobs_of(services: Services, execution: Execution) -> Iterator[Job]:
-    """The jobs of an execution: the first one, and those under it."""
-    first = services.store.find(Job.key(job_id=execution.execution_id))
-    if first is not None:
-        yield first
-    yield from services.jobs.queries.list_descendants(execution.execution_id)
+        return workers.poll(lambda: services.get(Watch).check(execution.execution_id), is_over, show)
 
 
 def _print_execution(executions: Executions, execution_id: str, *, as_json: bool) -> None:
@@ -185,6 +249,7 @@ def _print_execution(executions: Executions, execution_id: str, *, as_json: bool
             "duration in ms": execution.duration_ms,
             "estimated cost": execution.estimated_cost,
             "image": execution.image_s3_key,
+            "note": _note(executions, execution),
         }
     )
     if found.albums:
@@ -193,9 +258,15 @@ def _print_execution(executions: Executions, execution_id: str, *, as_json: bool
         print_table([{"task": t.task_id, "status": t.status, "expires": t.expires_at} for t in tasks])
 
 
+def _note(executions: Executions, execution: Execution) -> str | None:
+    """Return how to finish an execution of an earlier version."""
+    watch = executions.find_watch(execution.execution_id)
+    return FORMER.format(id=execution.execution_id) if is_former(watch) else None
+
+
 def without_token(task: ValidationTask) -> dict[str, Any]:
     """The task as people see it: nobody needs the digest of its token."""
-    return task.model_dump(mode="json", exclude={"token_sha256", "sort_value"})
+    return task.model_dump(mode="json", exclude={"token_sha256", "workflow_sha256", "sort_value"})
 
 
 def _album_row(album: Album) -> dict[str, Any]:
@@ -206,6 +277,7 @@ def _album_row(album: Album) -> dict[str, Any]:
         "year": album.year,
         "year validated": album.year_validated,
         "price": album.price_estimate,
+        "source": album.price_source,
     }
 
 

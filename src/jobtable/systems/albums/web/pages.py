@@ -12,11 +12,23 @@ from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
 from jobtable.store import Store
-from jobtable.systems.albums.entities import TaskStatus, ValidationTask, WorkflowMetrics, WorkflowType, workflows
+from jobtable.systems.albums.comparison import MEASURES, Measured
+from jobtable.systems.albums.entities import (
+    Execution,
+    TaskStatus,
+    ValidationTask,
+    WorkflowMetrics,
+    WorkflowType,
+    workflows,
+)
+from jobtable.systems.albums.executions import FORMER, Executions, is_former
 from jobtable.systems.albums.metrics import count_if_few
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.web.api import TheAlbums
+from jobtable.systems.albums.web.run_api import ComparisonId, TheComparisons
+from jobtable.systems.albums.workflow_runs import run_of, runs_of
 from jobtable.web.events import LiveTopics
+from jobtable.web.formats import NOTHING
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.injection import AllServices, TheStore, path_id
 from jobtable.web.notices import Notice, Notices
@@ -37,6 +49,8 @@ _MEASURES = (
     ("avg_cost_per_execution", "Average cost per execution", 1, "$.6~f"),
 )
 """The compared fields: name, title, divisor to the unit of the title, and plotly.js number format."""
+_COLOURS = {WorkflowType.STEP_FUNCTIONS: "accent-ground", WorkflowType.DURABLE_FUNCTIONS: "good-fill"}
+_PLOTTED = ("elapsed_ms", "work_ms", "queue_ms", "state_bytes", "gb_seconds", "cost")
 
 
 @router.get("/executions")
@@ -90,7 +104,7 @@ def _trace(kind: WorkflowType, days: list[WorkflowMetrics], name: str, units: in
         "x": [day.date.isoformat() for day in days],
         "y": [getattr(day, name) / units for day in days],
         "name": kind.value,
-        "colour": "accent-ground" if kind is WorkflowType.STEP_FUNCTIONS else "good-fill",
+        "colour": _COLOURS[kind],
     }
 
 
@@ -128,6 +142,50 @@ def show_task(
     )
 
 
+@router.get("/executions/compare")
+@allow(READ)
+def show_comparisons(request: Request, comparisons: TheComparisons) -> Response:
+    """Show the newest comparisons of the two styles."""
+    return render(request, "albums/comparisons.html", title="Comparisons", comparisons=comparisons.list_newest())
+
+
+@router.get("/executions/compare/{comparison_id}")
+@allow(READ)
+def show_comparison(request: Request, comparison_id: ComparisonId, comparisons: TheComparisons) -> Response:
+    """Show what the executions of both styles measured, in a table and in plots."""
+    compared = comparisons.read(comparison_id)
+    rows = [
+        (each.title, [figure_text(each.medians[kind], each.unit) for kind in WorkflowType])
+        for each in compared.measured
+        if any(each.values.values())
+    ]
+    return render(
+        request,
+        "albums/comparison.html",
+        title="Comparison",
+        compared=compared,
+        rows=rows,
+        kinds=list(WorkflowType),
+        plots=[_plot(each) for each in compared.measured if each.name in _PLOTTED and any(each.values.values())],
+    )
+
+
+def _plot(measured: Measured) -> dict[str, Any]:
+    """Return a plot with a bar for each execution."""
+    unit = f" in {measured.unit}" if measured.unit else ""
+    traces = [
+        {
+            "type": "bar",
+            "x": list(range(1, len(values) + 1)),
+            "y": values,
+            "name": kind.value,
+            "colour": _COLOURS[kind],
+        }
+        for kind, values in measured.values.items()
+    ]
+    return {"traces": traces, "title": f"{measured.title}{unit}", "x": "run"}
+
+
 @router.get("/executions/{execution_id}")
 @allow(READ)
 def show_execution(
@@ -144,7 +202,35 @@ def show_execution(
         albums=found.albums,
         tasks=tasks,
         source=_source(services, found.execution.image_s3_key),
+        run=_run_page(services, found.execution),
+        figures=_figures(found.execution),
+        former=FORMER.format(id=execution_id) if is_former(services.get(Executions).find_watch(execution_id)) else None,
     )
+
+
+def _run_page(services: Services, execution: Execution) -> str | None:
+    """Return the page of the run of an execution; None if there is no run."""
+    if runs_of(services.engine, execution.workflow_type).look(execution) is None:
+        return None
+    kind = "executions" if execution.workflow_type is WorkflowType.STEP_FUNCTIONS else "durable"
+    return "/".join(["/workflows", kind, *(quote(each, safe="") for each in run_of(execution))])
+
+
+def _figures(execution: Execution) -> list[tuple[str, str]]:
+    """Return what was measured of an execution, as titles and texts."""
+    found = execution.figures if isinstance(execution.figures, dict) else {}
+    return [
+        (title, figure_text(found[name], unit)) for name, title, unit in MEASURES if found.get(name) not in (None, 0)
+    ]
+
+
+def figure_text(value: float | None, unit: str) -> str:
+    """Return a figure with its unit."""
+    if value is None:
+        return NOTHING
+    if unit == "$":
+        return f"${value:.6f}"
+    return f"{value:,.6g} {unit}".strip()
 
 
 class _Source(NamedTuple):

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any
+from datetime import timedelta
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
 from pydantic import Base64Encoder, BaseModel, EncodedBytes, Field
 from pydantic_core import PydanticCustomError
 
 from jobtable.systems.albums.answers import Answers
-from jobtable.systems.albums.entities import AlbumData, Execution
-from jobtable.systems.albums.executions import Executions
+from jobtable.systems.albums.comparison import MOST_RUNS, Comparisons
+from jobtable.systems.albums.entities import AlbumData, Comparison, Execution, WorkflowType
+from jobtable.systems.albums.executions import ANSWER_WITHIN, LONGEST_WAIT, Executions
 from jobtable.systems.albums.metrics import compute_and_compare
 from jobtable.systems.albums.service import MetricsComparison
 from jobtable.systems.albums.web.api import MOST_ALBUMS, ExecutionId, TaskId
 from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
-from jobtable.web.injection import CallerOf, Day, TheStore, service
+from jobtable.web.injection import CallerOf, Day, TheStore, path_id, service
 from jobtable.web.limits import takes_file
 
 router = api_router("albums as they run")
@@ -26,7 +28,7 @@ creation = api_router("albums as they run", CreationRoute)
 
 EXAMPLES: dict[str, Any] = {
     "start_execution": {
-        "definition": "jobtable.systems.albums.example:STEP_FUNCTIONS",
+        "workflow_type": "step-functions",
         "image": "VGhlIEJlYXRsZXMgLSBBYmJleSBSb2FkICgxOTY5KQo=",
         "name": "shelf.txt",
     },
@@ -34,11 +36,17 @@ EXAMPLES: dict[str, Any] = {
         "albums": [{"album_index": 1, "album_name": "Abbey Road", "artist": "The Beatles", "year": 1969}],
         "token": "the token that was shown once",
     },
+    "start_comparison": {
+        "images": [{"name": "shelf.txt", "image": "VGhlIEJlYXRsZXMgLSBBYmJleSBSb2FkICgxOTY5KQo="}],
+        "runs": 3,
+    },
 }
 
 
 TheExecutions = Annotated[Executions, service(Executions)]
 TheAnswers = Annotated[Answers, service(Answers)]
+TheComparisons = Annotated[Comparisons, service(Comparisons)]
+ComparisonId = Annotated[str, path_id("comparison-5d")]
 
 
 class _StrictBase64(Base64Encoder):
@@ -55,15 +63,36 @@ class _StrictBase64(Base64Encoder):
 _Image = Annotated[bytes, EncodedBytes(encoder=_StrictBase64)]
 
 
-class StartBody(Body):
+class ImageBody(Body):
+    """An image to find albums in."""
+
+    image: _Image = Field(description="The picture or listing, in base64.", examples=["iVBORw0KGgo="])
+    name: str = Field(min_length=1, max_length=200, examples=["shelf.jpg"])
+
+
+class StartBody(ImageBody):
     """A workflow to run over an image."""
 
-    definition: str = Field(
-        pattern=r"^[\w.]+:[\w.]+$", max_length=500, examples=["jobtable.systems.albums.example:STEP_FUNCTIONS"]
-    )
-    image: _Image = Field(description="The image, in base64.", examples=["iVBORw0KGgo="])
-    name: str = Field(min_length=1, max_length=200, examples=["shelf.jpg"])
+    workflow_type: WorkflowType
     execution_id: Id | None = None
+    answer_within_seconds: float = Field(
+        ANSWER_WITHIN.total_seconds(), ge=1, le=LONGEST_WAIT.total_seconds(), description="Time for a person to answer."
+    )
+    on_timeout: Literal["fail", "continue"] | None = Field(None, description="What follows if nobody answers in time.")
+    deliver: str | None = Field(
+        None,
+        pattern=r"^[\w.]+:[\w.]+$",
+        max_length=500,
+        description="Function of the server, `module:NAME`, that sends the task and its token.",
+    )
+
+
+class ComparisonBody(Body):
+    """Images that both styles get, as often as asked."""
+
+    images: list[ImageBody] = Field(min_length=1, max_length=20)
+    runs: int = Field(3, ge=1, le=MOST_RUNS)
+    comparison_id: Id | None = None
 
 
 class AnswerBody(Body):
@@ -82,9 +111,33 @@ class NewTaskToken(BaseModel):
 @creation.post("/execution-runs", status_code=201)
 @allow(WRITE)
 @takes_file(whole=True)
-def start_execution(body: StartBody, executions: TheExecutions, caller: CallerOf) -> Execution:
-    """Store the image and submit the first step of a workflow; workers do the rest."""
-    return executions.start(body.definition, body.image, body.name, execution_id=body.execution_id, user=caller.name)
+def start_execution(body: StartBody, executions: TheExecutions) -> Execution:
+    """Store the image and start a workflow; workers do the rest."""
+    return executions.start(
+        body.workflow_type,
+        body.image,
+        body.name,
+        execution_id=body.execution_id,
+        answer_within=timedelta(seconds=body.answer_within_seconds),
+        on_timeout=body.on_timeout,
+        deliver=body.deliver,
+    )
+
+
+@creation.post("/comparisons", status_code=201)
+@allow(WRITE)
+@takes_file(whole=True)
+def start_comparison(body: ComparisonBody, comparisons: TheComparisons) -> Comparison:
+    """Start executions of both styles with the same images."""
+    images = [(each.name, each.image) for each in body.images]
+    return comparisons.start(images, body.runs, comparison_id=body.comparison_id)
+
+
+@router.post("/comparisons/{comparison_id}/confirm")
+@allow(WRITE)
+def confirm_comparison(comparison_id: ComparisonId, comparisons: TheComparisons) -> Written:
+    """Answer every waiting task of a comparison: all its albums are right."""
+    return Written(count=comparisons.confirm(comparison_id))
 
 
 @router.post("/executions/{execution_id}/retry")

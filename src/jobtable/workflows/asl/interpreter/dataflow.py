@@ -17,6 +17,7 @@ from jobtable.workflows.asl.json_text import MOST_LEVELS, is_too_deep
 from jobtable.workflows.asl.machine import Language, StateFault
 from jobtable.workflows.asl.run import MOST_PAYLOAD_BYTES, Json
 
+MOST_VARIABLE_BYTES = 10 * 1024 * 1024
 RUNTIME = "States.Runtime"
 DATA_LIMIT = "States.DataLimitExceeded"
 QUERY_EVALUATION = "States.QueryEvaluationError"
@@ -116,18 +117,26 @@ def check_size(value: Json, subject: str) -> None:
     if is_too_deep(text):
         raise _too_deep(subject)
     if len(text) > MOST_PAYLOAD_BYTES or len(text.encode(errors="surrogatepass")) > MOST_PAYLOAD_BYTES:
-        raise StateFault(
-            DATA_LIMIT,
-            f"The state/task '{subject}' returned a result with a size exceeding"
-            " the maximum number of bytes service limit.",
-        )
+        raise _too_large(subject)
 
 
-def check_leaving(leaving: Leaving, subject: str) -> None:
-    """Refuse an output, or variables, that are too large or too deep."""
+def check_leaving(strand: Strand, leaving: Leaving) -> None:
+    """Refuse an output, or variables, that are too large or too deep; all variables together may have 10 MB."""
+    subject = strand.memory["state"]
     check_size(leaving.output, subject)
     if leaving.assigned:
         check_size(leaving.assigned, subject)
+        together = {**strand.variables(), **leaving.assigned}.values()
+        if sum(len(dump(each).encode(errors="surrogatepass")) for each in together) > MOST_VARIABLE_BYTES:
+            raise _too_large(subject)
+
+
+def _too_large(subject: str) -> StateFault:
+    return StateFault(
+        DATA_LIMIT,
+        f"The state/task '{subject}' returned a result with a size exceeding"
+        " the maximum number of bytes service limit.",
+    )
 
 
 def _too_deep(subject: str) -> StateFault:

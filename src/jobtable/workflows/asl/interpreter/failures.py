@@ -160,7 +160,7 @@ def _leaving(strand: Strand, failure: Failure) -> Leaving | None:
         if matches(catcher, failure):
             output = {"Error": failure.error or "", "Cause": failure.cause or ""}
             caught = leave_by_catcher(strand, catcher, output, f"Catch[{position}]/")
-            check_leaving(caught, strand.memory["state"])
+            check_leaving(strand, caught)
             return caught
     return None
 

@@ -136,7 +136,7 @@ def _start(strand: Strand) -> None:
 
 def _leave(strand: Strand) -> None:
     leaving = _LEAVE[strand.state.type](strand)
-    check_leaving(leaving, strand.memory["state"])
+    check_leaving(strand, leaving)
     leave(strand, leaving)
     if strand.run.ended is None and strand.phase is Phase.READY:
         _enter(strand)

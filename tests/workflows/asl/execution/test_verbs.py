@@ -215,10 +215,10 @@ def test_an_ended_execution_is_deleted_with_everything_below_it() -> None:
     assert list(runner.jobs.store.scan(Job)) == []
 
 
-def test_retention_deletes_the_oldest_executions() -> None:
+def test_retention_deletes_the_oldest_executions(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = run(WAIT)
     core = runner.executions.core
-    core.random.randrange = lambda _: 0  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(core.random, "randrange", lambda _: 0)
     runner.clock.advance(RETENTION / timedelta(seconds=1) + 60)
     runner.executions.start(machine(), "{}", "later", arns=ARNS)
     runner.work()
@@ -394,3 +394,38 @@ def test_an_express_execution_takes_five_minutes_at_most() -> None:
     runner.work()
     assert runner.executions.get(MACHINE, "later").status is ExecutionStatus.TIMED_OUT
     assert list(runner.executions.history(MACHINE, "later")) == []
+
+
+def test_what_cannot_be_stored_fails_the_execution() -> None:
+    broken = {"Type": "Pass", "Result": "\ud800", "End": True}
+    runner = run({"StartAt": "P", "States": {"P": broken}})
+    status, error, cause, _ = runner.front.outcome()
+    assert (status, error) == ("FAILED", "States.Runtime")
+    assert "cannot be stored" in (cause or "")
+    assert runner.leftovers() == []
+
+
+def test_a_cause_has_the_length_that_step_functions_allows() -> None:
+    task = {"Type": "Task", "Resource": "arn:aws:lambda:us-east-1:000000000000:function:loud", "End": True}
+    answers = {"loud": [{"$error": "E" * 300, "$cause": "c" * 100_000}]}
+    runner = run({"StartAt": "T", "States": {"T": task}}, answers=answers)
+    _, error, cause, _ = runner.front.outcome()
+    assert (len(error or ""), len(cause or "")) == (256, 32_768)
+
+
+def test_many_heartbeats_before_a_large_change_fit() -> None:
+    fails = {"StartAt": "F", "States": {"F": {"Type": "Wait", "Seconds": 1, "Next": "X"}, "X": {"Type": "Fail"}}}
+    waits = [{"StartAt": f"W{n}", "States": {f"W{n}": {"Type": "Wait", "Seconds": 9, "End": True}}} for n in range(45)]
+    parallel = {"Type": "Parallel", "Branches": [ASK, fails, *waits], "End": True}
+    runner = StoreRunner(Case("verbs", "one", {"StartAt": "P", "States": {"P": parallel}}, {}, answers=SILENT))
+    runner.front.start(runner.case)
+    runner._work_once()
+    token = runner.executions.core.token_of(runner.executions.get(MACHINE, NAME), "0.0", 1)
+    for _ in range(39):
+        runner.executions.beat(token)
+    runner.clock.advance(2)
+    runner.work()
+    assert runner.front.outcome()[0] == "FAILED"
+    history = runner.front.history()
+    assert [event_id for event_id, _, _, _ in history] == list(range(1, len(history) + 1))
+    assert runner.leftovers() == []

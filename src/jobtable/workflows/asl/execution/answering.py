@@ -9,7 +9,7 @@ from jobtable.errors import TaskClosedError, TokenRefusedError
 from jobtable.store.transactions import Transaction
 from jobtable.workflows.asl.entities import ActivityTask, Execution, ExecutionFrame, ExecutionStatus, TaskToken
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore, digest_of_token
-from jobtable.workflows.asl.execution.links import execution_id, link_to
+from jobtable.workflows.asl.execution.links import link_to
 from jobtable.workflows.asl.execution.signals import leave
 from jobtable.workflows.asl.execution.starting import check_payload
 
@@ -119,7 +119,7 @@ class TaskAnswers:
         tx.check(frame, ExecutionFrame.visit == task.visit)
         link = link_to(execution, task.frame_id, task.visit)
         details = {"workerName": worker} if worker else {}
-        leave(self._core.store, tx, self._core.now(), link, "Started", key=execution_id(execution), details=details)
+        leave(self._core.store, tx, self._core.now(), link, "Started", key=str(uuid.uuid4()), details=details)
 
 
 def _key_of(task: ActivityTask) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobtable.errors import ConditionFailedError, TransactionFailedError
 from jobtable.jobs.lifecycle.leases import Lease, check_lease
-from jobtable.store.transactions import Transaction, grouped
+from jobtable.store.transactions import MOST_ACTIONS, Transaction, grouped
 from jobtable.workflows.asl.arns import find_states_arn
 from jobtable.workflows.asl.entities import (
     ActivityTask,
@@ -33,8 +33,8 @@ from jobtable.workflows.asl.run import Event, Frame, RemoveFrames, ScheduleActiv
 _FULL_ITEMS = 40
 _FULL_BYTES = 1_000_000
 """A change takes no further steps from here on: one step adds about 80 items at most, as a rule."""
-_MOST_EVENTS = 45
-_MOST_FRAMES = 40
+_MOST_ACTIONS_BESIDE = 8
+"""Of a transaction: the execution, the lease, two items of commands, and the signal to what waits for its end."""
 _EVENTS_AHEAD = 90
 _TOKEN_DAYS = 380
 """Longer than an execution takes: an answer that comes too late is told so."""
@@ -77,9 +77,10 @@ class Change:
         """Write it, with what the end of an execution brings `beside`; OvertakenError or LeaseLostError if refused."""
         run, before = self._stored.run, self._stored.execution
         after = self._after()
+        room = MOST_ACTIONS - _MOST_ACTIONS_BESIDE - len(self.signals) - len(self.carried_out) - len(self.map_runs)
+        writes = self._writes(after, room)
         events = [] if before.type is MachineType.EXPRESS else [self._event(each) for each in run.events]
-        events = self._write_ahead(events)
-        writes = self._writes(after)
+        events = self._write_ahead(events, room - len(writes.puts) - len(writes.deletes))
 
         def write(current: Execution) -> None:
             if current.revision != before.revision or current.status is not ExecutionStatus.RUNNING:
@@ -122,7 +123,7 @@ class Change:
                 members |= {"output": text if key is None else None, "output_object": key}
         return before.model_copy(update=members)
 
-    def _writes(self, after: Execution) -> _Writes:
+    def _writes(self, after: Execution, room: int) -> _Writes:
         """Return the items of the run's frames and commands; too many frames become a command to store them."""
         run = self._stored.run
         removed = [each for command in run.commands if isinstance(command, RemoveFrames) for each in command.frame_ids]
@@ -134,7 +135,7 @@ class Change:
         frames: list[Any] = []
         commands: list[Any] = []
         puts: list[Any] = []
-        if len(changed) + len(gone) > _MOST_FRAMES:
+        if len(changed) + len(gone) > room // 2:
             frames += [["RemoveFrames", {"frame_ids": gone}]] if gone else []
             frames += [[STORE_FRAMES, {"frames": [frame_as_json(each) for each in changed]}]] if changed else []
             deletes = []
@@ -192,13 +193,14 @@ class Change:
             time_to_live=int((now + timedelta(days=_TOKEN_DAYS)).timestamp()),
         )
 
-    def _write_ahead(self, events: list[ExecutionEvent]) -> list[ExecutionEvent]:
-        """Write those events that are too many for the transaction before it, and return the rest.
+    def _write_ahead(self, events: list[ExecutionEvent], room: int) -> list[ExecutionEvent]:
+        """Write those events before the transaction that it has no room for, and return the others.
 
         Until it is made, they lie behind the last event of the execution: they do not exist.
         """
         before = self._stored.execution
-        ahead, rest = (events[:-_MOST_EVENTS], events[-_MOST_EVENTS:])
+        split = max(len(events) - max(room, 0), 0)
+        ahead, rest = events[:split], events[split:]
         for some in grouped(ahead, _EVENTS_AHEAD, lambda event: len(compact(event.details))):
             tx = self._core.store.transaction()
             tx.check(before, Execution.revision == before.revision)

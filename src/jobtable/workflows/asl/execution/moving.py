@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobtable.errors import JobtableError, kind_and_text
+from jobtable.errors import JobtableError, RequestRefused, TransactionFailedError, ValueRefusedError, kind_and_text
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import SuspendTask, task
 from jobtable.workflows.asl.entities import (
@@ -24,12 +25,15 @@ from jobtable.workflows.asl.execution.child_outcomes import report_end
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.map_changes import CHANGE_MAP_RUN, abort_map_runs, change_fan
 from jobtable.workflows.asl.execution.redriving import REDRIVE
+from jobtable.workflows.asl.execution.signals import cut_cause, cut_error
 from jobtable.workflows.asl.execution.stored_runs import RememberedRuns, StoredRun, read_run, read_signals
 from jobtable.workflows.asl.interpreter import advance, crash, fire, receive, redrive, stop_all, time_out
 from jobtable.workflows.asl.messages import read_signal
-from jobtable.workflows.asl.run import Signal
+from jobtable.workflows.asl.run import Failed, Signal
 
 EXPRESS_SECONDS = 300.0
+_MOST_CARRIED_OUT = 5
+"""How many items of commands wait for the next change to delete them."""
 
 
 @task(inline=True)
@@ -51,6 +55,7 @@ class Mover:
 
     def move(self, job: JobContext, machine: str, name: str) -> None:
         """Move an execution until it has ended, or suspend its job while it waits."""
+        unstorable: str | None = None
         while True:
             stored = self._remembered.take(job.job_id)
             if stored is None or stored.execution.revision != self._core.get(machine, name).revision:
@@ -59,8 +64,13 @@ class Mover:
                 return
             move = _Move(self._core, self._carrying_out, stored, job)
             try:
-                move.run()
+                move.run(unstorable)
             except OvertakenError:
+                continue
+            except (UnicodeError, ValueRefusedError, RequestRefused, TransactionFailedError) as error:
+                if unstorable is not None or not _is_final(error):
+                    raise
+                unstorable = f"What the state machine did cannot be stored: {error}"
                 continue
             break
         if stored.execution.status is not ExecutionStatus.RUNNING:
@@ -85,8 +95,10 @@ class _Move:
         self._left: deque[ExecutionSignal] = deque()
         self._is_interrupted = False
 
-    def run(self) -> None:
-        """Move the execution as far as it goes."""
+    def run(self, unstorable: str | None = None) -> None:
+        """Move the execution as far as it goes; one that came to what cannot be stored fails."""
+        if self._is_running() and unstorable is not None:
+            self._step(lambda: crash(self._run, unstorable))
         if self._is_running():
             self._left = deque(read_signals(self._core, self._stored.execution))
             self._store_frames()
@@ -144,6 +156,8 @@ class _Move:
         self._is_interrupted = self._job.should_stop()
 
     def _receive(self, signal: Signal) -> bool:
+        if isinstance(signal, Failed):
+            signal = replace(signal, error=cut_error(signal.error), cause=cut_cause(signal.cause))
         return self._step(lambda: receive(self._run, signal))
 
     def _take(self, left: ExecutionSignal) -> None:
@@ -195,9 +209,10 @@ class _Move:
         return [each for each in self._stored.outbox if each not in self._change.carried_out]
 
     def _carry_out(self) -> None:
-        """Carry out the commands of the changes before; their items go with the next change."""
-        for each in self._to_carry_out():
-            self._do(each)
+        """Carry out the commands of one change; their item goes with the next change, which records the answers."""
+        if len(self._change.carried_out) >= _MOST_CARRIED_OUT:
+            self._forget_carried_out()
+        self._do(self._to_carry_out()[0])
 
     def _store_frames(self) -> None:
         """Store the frames that were too many for their change, before another one changes them."""
@@ -219,7 +234,8 @@ class _Move:
 
     def _tidy(self) -> None:
         """Give up what an ended execution still waits for; repeated if this process dies."""
-        self._carry_out()
+        while self._to_carry_out():
+            self._carry_out()
         self._forget_carried_out()
         if self._run.ended is None:
             stop_all(self._run)
@@ -228,3 +244,10 @@ class _Move:
         abort_map_runs(self._core, self._stored.execution)
         signals = read_signals(self._core, self._stored.execution)
         self._core.store.batch_delete(each for each in signals if each.kind != REDRIVE)
+
+
+def _is_final(error: Exception) -> bool:
+    """Return whether a change would be refused however often it is tried."""
+    if isinstance(error, TransactionFailedError):
+        return any(failure.code == "ValidationError" for failure in error.failures)
+    return True

@@ -15,6 +15,9 @@ from jobtable.workflows.asl.entities import Execution, ExecutionSignal, Executio
 from jobtable.workflows.asl.execution.links import execution_id, task_id
 
 FUNCTION_UNKNOWN = "Lambda.Unknown"
+_MOST_ERROR = 256
+_MOST_CAUSE = 32_768
+"""Characters of an error and of its cause, as in Step Functions."""
 _CAUSE_MEMBERS = {"ErrorMessage": "errorMessage", "ErrorType": "errorType", "StackTrace": "stackTrace"}
 
 
@@ -39,8 +42,10 @@ def leave(
     if execution.status is not ExecutionStatus.RUNNING:
         return
     object_key = payload["object"] if isinstance(payload, Mapping) else None
+    if kind == "Failed":
+        members["error"] = cut_error(members.get("error"))
     if object_key is None and payload is not None:
-        members |= {"cause": payload} if kind == "Failed" else {"output": json.loads(payload)}
+        members |= {"cause": cut_cause(payload)} if kind == "Failed" else {"output": json.loads(payload)}
     tx.put(signal_item(execution, now, link, kind, key=key, members=members, payload_object=object_key))
     add_wake(store, tx, store.find(Job.key(job_id=execution.job_id)))
 
@@ -89,3 +94,13 @@ def report_function(
 def cause_of(error: Mapping[str, Any]) -> str | None:
     """Return Lambda's JSON about an error, which a state that fails has as its cause."""
     return json.dumps({to: error[name] for name, to in _CAUSE_MEMBERS.items() if name in error})
+
+
+def cut_error(text: str | None) -> str | None:
+    """Return what Step Functions keeps of the name of an error."""
+    return None if text is None else text[:_MOST_ERROR]
+
+
+def cut_cause(text: str | None) -> str | None:
+    """Return what Step Functions keeps of a cause."""
+    return None if text is None else text[:_MOST_CAUSE]

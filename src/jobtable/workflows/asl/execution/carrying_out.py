@@ -111,7 +111,7 @@ class CarriesOut:
         text = dump(command.payload)
         parent = None if command.is_async else link
         if function.is_durable:
-            functions.starts.start(function, text, job_id, parent=parent)
+            functions.starts.start(function, text, job_id, region=execution.region, parent=parent)
         else:
             stored = functions.core.payloads.store(text, link["function"], link["execution_id"])
             above = None if command.is_async else execution.job_id

@@ -29,7 +29,7 @@ or a mapping with one of these members, and `after: SECONDS`:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,27 @@ def compact(event_type: str, details: dict[str, Any]) -> str:
         return event_type
     index = details.get("index")
     return f"{event_type} {name}" if index is None else f"{event_type} {name} {index}"
+
+
+def expected_end(case: Case) -> list[Any]:
+    """Return the status, error, cause and output that a case expects."""
+    return [case.expect["status"], *(case.expect.get(name) for name in ("error", "cause", "output"))]
+
+
+def find_faults(case: Case, history: Sequence[tuple[int, int, str, dict[str, Any]]]) -> list[str]:
+    """Compare a history, as ids, previous ids, types and details, with the one that a case expects."""
+    expect = case.expect
+    faults = []
+    if [event_id for event_id, *_ in history] != list(range(1, len(history) + 1)):
+        faults.append(f"the ids are {[event_id for event_id, *_ in history]}")
+    if "events" in expect:
+        faults += find_differences(expect["events"], [(kind, details) for _, _, kind, details in history[1:]])
+    previous = [each for _, each, _, _ in history[1:]]
+    if previous != expect.get("previous", previous):
+        faults.append(f"the previous ids are {previous}")
+    if len(history) != expect.get("count", len(history)):
+        faults.append(f"there are {len(history)} events")
+    return faults
 
 
 def find_differences(expected: list[Any], events: list[tuple[str, dict[str, Any]]]) -> list[str]:

@@ -17,7 +17,7 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from tests.cli.conftest import CommandLine, ServeProcess
+from tests.cli.conftest import JOBTABLE, CommandLine, ServeProcess
 
 ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "the/secret+key"
 AWS = Path(sys.executable).parent / "aws"
@@ -274,3 +274,18 @@ def test_the_aws_cli(start: Start, folder: Path) -> None:
 )
 def test_what_cannot_be_served(cli: CommandLine, arguments: tuple[str, ...], message: str) -> None:
     assert message in cli.run("aws", "serve", *arguments, code=2).output.replace("\n", " ")
+
+
+def test_a_store_elsewhere(start: Start, serve: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "any")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    url = serve("--memory").url.replace("http://", "dynamodb+http://")
+    created = subprocess.run([str(JOBTABLE), "tables", "create", "--store", url], capture_output=True, check=False)
+    assert created.returncode == 0, created.stderr
+    server = start("--store", url, "--objects", f"file:{folder}/objects")
+    with client(server, "lambda") as functions:
+        answer = functions.invoke(FunctionName="greet", Payload=b'{"name": "Ada"}')
+        assert json.loads(answer["Payload"].read()) == "hello Ada"
+    with client(server, "dynamodb") as dynamodb:
+        assert "jobtable-workflows" in dynamodb.list_tables()["TableNames"]

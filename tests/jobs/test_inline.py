@@ -22,7 +22,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.field_types import FINAL, InstanceStatus, Status
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.tasks import task
-from jobtable.jobs.worker.holding import Conclusions, Heartbeats
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, SlotSetup
 from jobtable.jobs.worker.inline import InlineSlots
 from jobtable.jobs.worker.process_slots import ProcessSlots
 from jobtable.jobs.worker.worker import Worker
@@ -211,9 +211,8 @@ def test_a_job_of_a_batch_does_not_begin_that_was_asked_to_end_meanwhile(verb: s
         heartbeats_of[jobs] = heartbeats
         freed: SimpleQueue[BaseException | None] = SimpleQueue()
         conclusions = Conclusions(jobs, heartbeats)
-        slots = InlineSlots(
-            1, jobs, heartbeats, conclusions, freed.put, open_processes=_no_processes, is_draining=lambda: False
-        )
+        setup = SlotSetup(1, jobs, heartbeats, conclusions, freed.put)
+        slots = InlineSlots(setup, open_processes=_no_processes, is_draining=lambda: False)
         leases = jobs.claim("default", limit=2, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
         slots.start(leases, jobs.clock.monotonic())
         assert freed.get() is None

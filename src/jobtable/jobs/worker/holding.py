@@ -324,22 +324,27 @@ class Conclusions:
             raise
 
 
-class Slots:
-    """Threads in which a worker runs jobs; calls `on_free` when one ends, with its failure or None."""
+@dataclass(frozen=True)
+class SlotSetup:
+    """How many jobs run at once, and what a worker shares with them."""
 
-    def __init__(
-        self,
-        count: int,
-        jobs: WorkVerbs,
-        heartbeats: Heartbeats,
-        conclusions: Conclusions,
-        on_free: Callable[[BaseException | None], None],
-    ) -> None:
-        self._count = count
-        self._jobs = jobs
-        self._heartbeats = heartbeats
-        self._conclusions = conclusions
-        self._on_free = on_free
+    count: int
+    jobs: WorkVerbs
+    heartbeats: Heartbeats
+    conclusions: Conclusions
+    on_free: Callable[[BaseException | None], None]
+    """Called when a slot is free, with its failure or None."""
+
+
+class Slots:
+    """Threads in which a worker runs jobs."""
+
+    def __init__(self, setup: SlotSetup) -> None:
+        self._count = setup.count
+        self._jobs = setup.jobs
+        self._heartbeats = setup.heartbeats
+        self._conclusions = setup.conclusions
+        self._on_free = setup.on_free
         self._lock = threading.Lock()
         self._running: set[threading.Thread] = set()
 

@@ -18,8 +18,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.report.log_lines import headline_and_trace
 from jobtable.jobs.submit.definition import Definition
-from jobtable.jobs.verbs import WorkVerbs
-from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, Slots, Wish
+from jobtable.jobs.worker.holding import Held, Slots, SlotSetup, Wish
 
 if TYPE_CHECKING:
     from jobtable.jobs.worker.process_slots import ProcessSlots
@@ -175,17 +174,9 @@ class InlineSlots(Slots):
     """
 
     def __init__(
-        self,
-        count: int,
-        jobs: WorkVerbs,
-        heartbeats: Heartbeats,
-        conclusions: Conclusions,
-        on_free: Callable[[BaseException | None], None],
-        *,
-        open_processes: Callable[[], ProcessSlots],
-        is_draining: Callable[[], bool],
+        self, setup: SlotSetup, *, open_processes: Callable[[], ProcessSlots], is_draining: Callable[[], bool]
     ) -> None:
-        super().__init__(count, jobs, heartbeats, conclusions, on_free)
+        super().__init__(setup)
         self._open_processes = open_processes
         self._is_draining = is_draining
         self._processes: ProcessSlots | None = None

@@ -14,7 +14,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.captured_output import OutputCapture
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.jobs.worker.forkserver import ForkServer, ServerLostError
-from jobtable.jobs.worker.holding import Conclusions, Heartbeats, Held, Slots
+from jobtable.jobs.worker.holding import Held, Slots, SlotSetup
 from jobtable.jobs.worker.job_process import Request
 from jobtable.jobs.worker.processes import JobProcess
 from jobtable.store.retries import insist
@@ -33,18 +33,8 @@ _PAUSE_SECONDS = 1.0
 class ProcessSlots(Slots):
     """Runs up to `count` jobs at once."""
 
-    def __init__(
-        self,
-        count: int,
-        jobs: WorkVerbs,
-        heartbeats: Heartbeats,
-        conclusions: Conclusions,
-        on_free: Callable[[BaseException | None], None],
-        *,
-        open_jobs: Callable[[], WorkVerbs],
-        preload: Sequence[str] = (),
-    ) -> None:
-        super().__init__(count, jobs, heartbeats, conclusions, on_free)
+    def __init__(self, setup: SlotSetup, *, open_jobs: Callable[[], WorkVerbs], preload: Sequence[str] = ()) -> None:
+        super().__init__(setup)
         _check_picklable(open_jobs)
         self._open_jobs = open_jobs
         self._preload = (*own_modules(open_jobs), *preload)

@@ -17,7 +17,7 @@ from jobtable.errors import ConflictError, JobtableError, ValueRefusedError
 from jobtable.jobs.lifecycle.instances import InstanceInfo, new_instance
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.verbs import WorkVerbs
-from jobtable.jobs.worker.holding import Conclusions, Heartbeats, WorkerReport
+from jobtable.jobs.worker.holding import Conclusions, Heartbeats, SlotSetup, WorkerReport
 from jobtable.jobs.worker.inline import InlineSlots
 from jobtable.jobs.worker.process_slots import ProcessSlots
 from jobtable.store.retries import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
@@ -323,15 +323,15 @@ class Worker:
     # --- set-up -----------------------------------------------------------------------------------------------------
 
     def _make_slots(self, heartbeats: Heartbeats) -> ProcessSlots | InlineSlots:
-        common = self._slot_count, self._jobs, heartbeats, self._conclusions, self._events.put
-        processes = partial(ProcessSlots, *common, open_jobs=self._open_jobs, preload=self._preload)
+        setup = SlotSetup(self._slot_count, self._jobs, heartbeats, self._conclusions, self._events.put)
+        processes = partial(ProcessSlots, setup, open_jobs=self._open_jobs, preload=self._preload)
         if self._mode == "process":
             return processes()
 
         def is_draining() -> bool:
             return self._is_draining or self._failure is not None
 
-        return InlineSlots(*common, open_processes=processes, is_draining=is_draining)
+        return InlineSlots(setup, open_processes=processes, is_draining=is_draining)
 
     def _unregister(self) -> None:
         until = self._jobs.clock.monotonic() + self._lease_seconds

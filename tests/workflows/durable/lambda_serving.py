@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import boto3
+import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from mypy_boto3_lambda import LambdaClient
 from tests.workflows.durable.driving import Driver
 
@@ -61,3 +64,11 @@ def working(driver: Driver) -> Iterator[None]:
         is_over.set()
         thread.join()
     assert not failures
+
+
+def refused(call: Any, **request: Any) -> tuple[str, int, str]:
+    """Return the code, the status and the message with which a call is refused."""
+    with pytest.raises(ClientError) as error:
+        call(**request)
+    response: Any = error.value.response
+    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"], response["Error"]["Message"]

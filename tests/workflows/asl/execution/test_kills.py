@@ -16,7 +16,9 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.store.backend import Request, Response
 from jobtable.workflows.asl.execution.stored_runs import RememberedRuns
+from jobtable.workflows.functions import function
 
+_CALLS_OF_A_CHANGE = 14
 _WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"})
 
 
@@ -124,7 +126,20 @@ _MANY = {
     },
 }
 _SHORT = {"$output": {"ok": 1}, "$submitted": {"MessageId": "m"}, "after": 3, "$beats": [2]}
+_CALLED: list[int] = []
+
+
+@function(name="noted", inline=True)
+def noted(event: int) -> int:
+    """Runs in the process of the execution, and notes it."""
+    _CALLED.append(event)
+    return event
+
+
 CASES = {
+    "inline": Case(
+        "kills", "inline", _machine(Type="Map", ItemProcessor=_machine(**_function("noted"))), {}, list(range(30))
+    ),
     "many": Case(
         "kills",
         "many",
@@ -215,8 +230,11 @@ def test_a_death_at_any_write_changes_nothing(name: str) -> None:
     quiet, backend = _run(CASES[name])
     expected = _seen(quiet)
     assert quiet.leftovers() == []
-    assert backend.writes > 10
+    assert backend.writes > 5
     for deadly in range(backend.writes):
+        _CALLED.clear()
         disturbed, _ = _run(CASES[name], deadly)
+        assert set(Counter(_CALLED).values()) <= {1, 2}, "a task whose end was recorded ran again"
+        assert len(_CALLED) - len(set(_CALLED)) < _CALLS_OF_A_CHANGE, "so did others than those of one change"
         assert _seen(disturbed) == expected, f"write {deadly}"
         assert disturbed.leftovers() == [], f"write {deadly}"

@@ -429,3 +429,14 @@ def test_many_heartbeats_before_a_large_change_fit() -> None:
     history = runner.front.history()
     assert [event_id for event_id, _, _, _ in history] == list(range(1, len(history) + 1))
     assert runner.leftovers() == []
+
+
+def test_an_end_between_the_answers_of_one_change_leaves_nothing() -> None:
+    both = [
+        {"StartAt": "D", "States": {"D": DOUBLE["States"]["M"]["ItemProcessor"]["States"]["D"]}}  # type: ignore[index]
+        for _ in range(3)
+    ]
+    parallel = {"StartAt": "P", "States": {"P": {"Type": "Parallel", "Branches": both, "End": True}}}
+    runner = run(parallel, {"n": -1})
+    assert runner.front.outcome()[:2] == ("FAILED", "ValueError")
+    assert runner.leftovers() == []

@@ -23,7 +23,7 @@ from jobtable.workflows.asl.execution.map_running import run_id_of
 from jobtable.workflows.asl.execution.redriving import ExecutionRedrives
 from jobtable.workflows.asl.execution.starting import JOB_TYPE, ExecutionStarts
 from jobtable.workflows.asl.execution.stored_runs import STORE_FRAMES, StoredRun, commands_in, frame_from
-from jobtable.workflows.asl.interpreter.strand import dump
+from jobtable.workflows.asl.interpreter.strand import Phase, dump
 from jobtable.workflows.asl.messages import read_command
 from jobtable.workflows.asl.run import (
     Abandon,
@@ -31,6 +31,8 @@ from jobtable.workflows.asl.run import (
     CallService,
     Command,
     Failed,
+    RemoveFrames,
+    Run,
     Signal,
     StartExecution,
     Submitted,
@@ -39,6 +41,7 @@ from jobtable.workflows.asl.run import (
 
 FUNCTION_MISSING = "Lambda.ResourceNotFoundException"
 _FRAMES_TOGETHER = 90
+_AWAITING = frozenset({Phase.CALLING, Phase.CHILD})
 
 
 class CarriesOut:
@@ -53,7 +56,10 @@ class CarriesOut:
         self._ends = ends
 
     def carry_out(self, stored: StoredRun, commands: ExecutionCommands, lease: Lease) -> list[Signal]:
-        """Carry out the commands of a change in order; return what is known of their ends at once."""
+        """Carry out the commands of a change in order; return what is known of their ends at once.
+
+        After a crash, those are left out whose end was recorded, so that a task does not run again.
+        """
         execution = stored.execution
         signals: list[Signal] = []
         for kind, members in commands_in(self._core, commands):
@@ -63,7 +69,9 @@ class CarriesOut:
                 self._store_frames(execution, members["frames"], lease)
                 stored.kept.update(each["frame_id"] for each in members["frames"])
             else:
-                signals += self.do(execution, read_command(kind, members))
+                command = read_command(kind, members)
+                if _is_awaited(stored.run, command):
+                    signals += self.do(execution, command)
         return signals
 
     def do(self, execution: Execution, command: Command) -> list[Signal]:
@@ -184,6 +192,14 @@ class CarriesOut:
             fresh = self._core.store.find(Job.key(job_id=job_id))
             if fresh is not None and not fresh.is_final:
                 raise
+
+
+def _is_awaited(run: Run, command: Command) -> bool:
+    """Return whether the run still waits for what a command asks for; to abandon it is always wanted."""
+    if isinstance(command, Abandon | RemoveFrames):
+        return True
+    frame = run.frames.get(command.frame_id)
+    return frame is not None and frame.visit == command.visit and frame.memory["phase"] in _AWAITING
 
 
 def _is_same_visit(existing: Execution, link: Mapping[str, Any]) -> bool:

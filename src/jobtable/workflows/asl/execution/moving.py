@@ -92,6 +92,8 @@ class _Move:
         self._change = Change(core, stored, job.lease)
         self._answers: deque[Signal] = deque()
         """Signals without an item: the commands that they answer are carried out again after a crash."""
+        self._answered: list[ExecutionCommands] = []
+        """The commands with these answers."""
         self._left: deque[ExecutionSignal] = deque()
         self._is_interrupted = False
 
@@ -126,7 +128,7 @@ class _Move:
         elif self._step(lambda: advance(self._run)):
             pass
         elif self._answers:
-            self._receive(self._answers.popleft())
+            self._take_answer()
         elif self._left:
             self._take(self._left.popleft())
         elif not self._change.is_empty:
@@ -206,7 +208,8 @@ class _Move:
     # --- commands -----------------------------------------------------------------------------------------------------
 
     def _to_carry_out(self) -> list[ExecutionCommands]:
-        return [each for each in self._stored.outbox if each not in self._change.carried_out]
+        done = [*self._change.carried_out, *self._answered]
+        return [each for each in self._stored.outbox if each not in done]
 
     def _carry_out(self) -> None:
         """Carry out the commands of one change; their item goes with the next change, which records the answers."""
@@ -222,7 +225,18 @@ class _Move:
 
     def _do(self, commands: ExecutionCommands) -> None:
         self._answers += self._carrying_out.carry_out(self._stored, commands, self._job.lease)
-        self._change.carried_out.append(commands)
+        self._answered.append(commands)
+        self._note_carried_out()
+
+    def _take_answer(self) -> None:
+        self._receive(self._answers.popleft())
+        self._note_carried_out()
+
+    def _note_carried_out(self) -> None:
+        """Let the next change delete the commands whose answers it records, the last of them at least."""
+        if not self._answers:
+            self._change.carried_out += self._answered
+            self._answered = []
 
     def _forget_carried_out(self) -> bool:
         """Delete the commands that were carried out, if no change does so."""
@@ -234,6 +248,8 @@ class _Move:
 
     def _tidy(self) -> None:
         """Give up what an ended execution still waits for; repeated if this process dies."""
+        self._answers.clear()
+        self._note_carried_out()
         while self._to_carry_out():
             self._carry_out()
         self._forget_carried_out()

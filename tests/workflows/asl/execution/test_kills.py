@@ -6,9 +6,13 @@ The worker is not asked: from the moment of its death it can neither read nor wr
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.workflows.asl.case_files import Case
 from tests.workflows.asl.execution.store_runner import StoreRunner
 
@@ -27,9 +31,9 @@ class KilledError(BaseException):
 
 
 class MortalBackend:
-    """Kills whoever uses it behind the n-th write, and every time from then on until it is revived."""
+    """Kills whoever uses it behind these writes, and every time from then on until it is revived."""
 
-    def __init__(self, deadly: int | None) -> None:
+    def __init__(self, deadly: Collection[int]) -> None:
         self._backend = EmbeddedBackend(None, durability="normal")
         self._deadly = deadly
         self.is_armed = False
@@ -40,7 +44,7 @@ class MortalBackend:
         if self.is_dead:
             raise KilledError
         counts = self.is_armed and operation in _WRITES
-        dies = counts and self.writes == self._deadly
+        dies = counts and self.writes in self._deadly
         self.writes += counts
         response = self._backend.execute(operation, request)
         if dies:
@@ -209,7 +213,7 @@ CASES = {
 }
 
 
-def _run(case: Case, deadly: int | None = None) -> tuple[MortalRunner, MortalBackend]:
+def _run(case: Case, *deadly: int) -> tuple[MortalRunner, MortalBackend]:
     backend = MortalBackend(deadly)
     runner = MortalRunner(case, backend)
     runner.run()
@@ -238,3 +242,16 @@ def test_a_death_at_any_write_changes_nothing(name: str) -> None:
         assert len(_CALLED) - len(set(_CALLED)) < _CALLS_OF_A_CHANGE, "so did others than those of one change"
         assert _seen(disturbed) == expected, f"write {deadly}"
         assert disturbed.leftovers() == [], f"write {deadly}"
+
+
+@cache
+def _quiet() -> tuple[Any, ...]:
+    return _seen(_run(CASES["many"])[0])
+
+
+@settings(max_examples=15)
+@given(st.sets(st.integers(0, 400), min_size=2, max_size=25))
+def test_many_deaths_change_nothing(deadly: set[int]) -> None:
+    disturbed, _ = _run(CASES["many"], *deadly)
+    assert _seen(disturbed) == _quiet()
+    assert disturbed.leftovers() == []

@@ -61,5 +61,11 @@ def test_an_example_comes_out_as_it_says(example: Example) -> None:
             assert same(found, wanted), found
 
 
+def test_a_function_keeps_its_name_after_another_expression_gave_it_one() -> None:
+    assert evaluate('($loud := $trim ~> $uppercase; $loud(" a "))') == "A"
+    with pytest.raises(StateFault, match='Argument 1 of function "uppercase" does not match'):
+        evaluate("$uppercase(null)")
+
+
 def test_there_are_at_least_two_hundred_and_fifty_examples() -> None:
     assert len({example.expression for example in EXAMPLES}) >= 250

@@ -14,6 +14,7 @@ from jobtable.workflows.asl.expressions import jsonata_library as library
 from jobtable.workflows.asl.expressions.bounded_patterns import Match, Pattern
 from jobtable.workflows.asl.expressions.java_random import JavaRandom
 from jobtable.workflows.asl.expressions.jsonata_numbers import NUMBER_FUNCTIONS
+from jobtable.workflows.asl.expressions.jsonata_urls import URL_FUNCTIONS
 from jobtable.workflows.asl.expressions.jsonata_values import (
     MOST_BYTES,
     MemoryExceededError,
@@ -244,6 +245,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "hash": (_hash, "<ss?:s>"),
     "string": (text_of, "<x-b?:s>"),
     **NUMBER_FUNCTIONS,
+    **URL_FUNCTIONS,
     "sort": (_sort, "<af?:a>"),
     "fromMillis": (_from_millis, "<n-s?s?:s>"),
     "pad": (_pad, "<s-ns?:s>"),

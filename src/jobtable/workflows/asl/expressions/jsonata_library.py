@@ -218,14 +218,34 @@ def _quote(value: Any) -> str:
 
 
 @lru_cache(maxsize=1)
-def _engine_class() -> Any:
-    """The library's evaluator, with the operators in which it differs from JSONata."""
+def _signature_class() -> Any:
+    """Signatures to which null is a value of its own, not a missing one."""
 
     class NullSignature(signature.Signature):  # type: ignore[misc]
-        """A signature to which null is a value of its own, not a missing one."""
-
         def get_symbol(self, value: Any) -> str:
             return "l" if is_null(value) else str(super().get_symbol(value))
+
+    return NullSignature
+
+
+@lru_cache(maxsize=1)
+def _frame_class() -> Any:
+    """Variables in which a function of the library keeps its name, which errors of all expressions have."""
+
+    class Frame(engine.Jsonata.Frame):  # type: ignore[misc]
+        def bind(self, name: str, value: Any) -> None:
+            found = getattr(value, "signature", None)
+            own_name = "<class" if found is None else found.function_name
+            super().bind(name, value)
+            if found is not None and isinstance(value, engine.Jsonata.JFunction) and own_name[:6] != "<class":
+                found.set_function_name(own_name)
+
+    return Frame
+
+
+@lru_cache(maxsize=1)
+def _engine_class() -> Any:
+    """The library's evaluator, with the operators in which it differs from JSONata."""
 
     class Engine(engine.Jsonata):  # type: ignore[misc]
         text_of: Callable[[Any], str | None]
@@ -246,11 +266,14 @@ def _engine_class() -> Any:
             value = _calculate(float(lhs), float(rhs), str(op))
             return int(value) if math.isfinite(value) and value.is_integer() else value
 
+        def create_frame(self, around: Any = None) -> Any:
+            return _frame_class()(around)
+
         def validate_arguments(self, function: Any, arguments: Any, context: Any) -> Any:
             found = getattr(function, "signature", None)
             if found is None or not any(map(is_null, arguments or ())):
                 return super().validate_arguments(function, arguments, context)
-            known = NullSignature.__new__(NullSignature)
+            known = object.__new__(_signature_class())
             known.__dict__.update(found.__dict__)
             return known.validate(arguments, context)
 

@@ -101,8 +101,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(serve: Start, folder: Path) -> Start:
-    """Start a server with the functions of the shop."""
+def start(serve: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Start a server with the functions of the shop; what it keeps for a while is in the folder too."""
+    monkeypatch.setenv("TMPDIR", str(folder))
     return lambda *arguments: serve("--import", "shop_functions", *arguments, of="aws", folder=folder)
 
 
@@ -260,6 +261,9 @@ def test_the_aws_cli(start: Start, folder: Path) -> None:
     events = aws("stepfunctions", "get-execution-history", *named)["events"]
     assert [events[0]["type"], events[-1]["type"]] == ["ExecutionStarted", "ExecutionSucceeded"]
     assert "jobtable-workflows" in aws("dynamodb", "list-tables")["TableNames"]
+    assert len(list(folder.glob("jobtable-*"))) == 1
+    assert server.stop()[0] == 0
+    assert not list(folder.glob("jobtable-*"))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
+from tests.web import workflow_world
 from tests.web.conftest import Served
 from tests.web.world import MARKUP, World, make_world, parts, paths
 
@@ -97,7 +98,9 @@ def test_a_job_that_a_system_has_made_leads_to_what_it_is_part_of(
         owner = re.search('Part of</dt><dd><a href="(.+?)">', shown)
         found.setdefault(job.job_type, set()).add(owner[1] if owner else None)
     owned = {kind: pages for part in parts() for kind, pages in part.owners(world.made).items()}
-    assert found == {"job": {None}, **owned}
+    durable = {f"/workflows/durable/{workflow_world.FUNCTION}/waits-for-an-answer"}
+    expected = {"job": {None}, **owned, "durable execution": durable | owned.get("durable execution", set())}
+    assert found == expected
 
 
 def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx.Client) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.contributions import contributions
 from tests.running import run_jobs
+from tests.web import workflow_world
 
 from jobtable.app import Services, open_jobs
 from jobtable.jobs.stored.entities import Instance
@@ -49,6 +50,9 @@ def make_world(folder: Path, *, only: Collection[str] | None = None) -> World:
         jobs = _submit_jobs(services)
         for part in parts(only):
             part.fill(services, folder)
+        if only is None:
+            workflow_world.fill_workflows(services, MARKUP)
+            workflow_world.start_durable(services, folder)
         Worker(partial(open_jobs, url), ["default", "gpu"], mode="inline", until_empty=True).run()
         queues = [*QUEUES, *(queue for _, each in declared("queues") for queue in each)]
         while sum(run_jobs(services.engine, queue) for queue in queues):
@@ -80,6 +84,7 @@ def paths(world: World) -> list[str]:
         f"/compare?id={world.completed_job}&id={world.failed_job}",
         "/queues",
         "/queues/gpu",
+        *workflow_world.paths(),
         *(path for part in parts() for path in part.paths(world.made)),
         "/tables",
         f"/tables/jobtable?partition=JOB%23{world.completed_job}",

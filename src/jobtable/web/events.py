@@ -15,6 +15,10 @@ from jobtable.model import Selection, Table
 from jobtable.store.changes import Change
 from jobtable.system import declared
 from jobtable.web.formats import duration_text
+from jobtable.workflows.asl.catalogue.records import StateMachine
+from jobtable.workflows.asl.entities import Execution
+from jobtable.workflows.durable.entities import DurableExecution
+from jobtable.workflows.tables import workflows
 
 _MOST_CHANGES = 200
 _MOST_BYTES = 1_000_000
@@ -74,10 +78,50 @@ _JOBS = LiveTopics(
 )
 
 
+def _topics_of_workflows(change: Change) -> Iterator[str]:
+    """machines, machine:NAME: machines and their executions; execution:ID, durable:ID: one and everything under it."""
+    item = change.new_item or change.old_item or {}
+    kind, _, given = item["PK"]["S"].partition("#")
+    if kind in ("EXECUTION", "DURABLE"):
+        yield f"{kind.lower()}:{given}"
+    if change.is_of(Execution):
+        yield "machines"
+        yield f"machine:{item['GSI1PK']['S'].partition('#')[2]}"
+    elif kind == "MACHINE":
+        yield "machines"
+        yield f"machine:{given}"
+    elif kind == "MAP_RUN":
+        yield f"execution:{item['GSI1PK']['S'].partition('#')[2]}"
+    elif change.is_of(DurableExecution):
+        yield "durables"
+
+
+def _key_of_execution(given: str) -> Selection[Any]:
+    machine, _, name = given.partition("#")
+    return Execution.key(machine=machine, name=name)
+
+
+def _key_of_durable(given: str) -> Selection[Any]:
+    function, _, name = given.partition("#")
+    return DurableExecution.key(function=function, name=name)
+
+
+_WORKFLOWS = LiveTopics(
+    (workflows,),
+    _topics_of_workflows,
+    ("machines", "durables"),
+    {
+        "machine": lambda given: StateMachine.key(name=given),
+        "execution": _key_of_execution,
+        "durable": _key_of_durable,
+    },
+)
+
+
 @cache
 def all_topics() -> tuple[LiveTopics, ...]:
-    """Return the topics of jobs and of every system."""
-    return (_JOBS, *(system.load(path) for system, path in declared("live")))
+    """Return the topics of jobs, of workflows, and of every system."""
+    return (_JOBS, _WORKFLOWS, *(system.load(path) for system, path in declared("live")))
 
 
 def topics_of(change: Change) -> Iterator[str]:

@@ -39,13 +39,22 @@ def line_between(source: Placed, target: Placed, over: Sequence[Point]) -> Line:
         return _up(source, target, over[1:-1])
     start = (source[0][0], source[0][1] + source[1][1] / 2)
     end = (target[0][0], target[0][1] - target[1][1] / 2)
-    points = [start, *over, end]
-    return Line(start, tuple(_down(a, b) for a, b in pairwise(points)))
+    return Line(start, tuple(_down(a, b) for a, b in pairwise(_without_repeats([start, *over, end]))))
+
+
+def _without_repeats(points: Sequence[Point]) -> list[Point]:
+    """Return the points without those that lie on the one before: a line needs a direction at its end."""
+    kept = [
+        point
+        for point, following in pairwise(points)
+        if max(abs(a - b) for a, b in zip(point, following, strict=True)) > 1
+    ]
+    return [*kept, *points[-1:]]
 
 
 def loop_beside(x: float, y: float) -> Line:
-    """Return a small loop at the right of a box."""
-    return Line((x, y - 12), (((x + 28, y - 22), (x + 28, y + 22), (x + 1, y + 12)),))
+    """Return a small loop at the right of a box, around this height."""
+    return Line((x, y - 8), (((x + 26, y - 14), (x + 26, y + 14), (x + 1, y + 8)),))
 
 
 def _down(start: Point, end: Point) -> tuple[Point, Point, Point]:
@@ -54,7 +63,9 @@ def _down(start: Point, end: Point) -> tuple[Point, Point, Point]:
 
 
 def _up(source: Placed, target: Placed, over: Sequence[Point]) -> Line:
-    via = list(over) or [(max(source[0][0] + source[1][0], target[0][0] + target[1][0]) / 2 + 20, source[0][1])]
+    via = _without_repeats(over) or [
+        (max(source[0][0] + source[1][0], target[0][0] + target[1][0]) / 2 + 20, source[0][1])
+    ]
     start = _facing(source, via[0][0], below=False)
     end = _facing(target, via[-1][0], below=True)
     parts = [((via[0][0], start[1]), (via[0][0], start[1]), via[0])]

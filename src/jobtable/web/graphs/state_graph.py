@@ -9,7 +9,7 @@ from typing import Final
 
 from jobtable.web.graphs.fitting import fit, width_of
 from jobtable.web.graphs.layout import Arrangement, Point, arrange, find_back_edges
-from jobtable.web.graphs.lines import Line, line_between, loop_beside
+from jobtable.web.graphs.lines import Line, Placed, line_between, loop_beside
 from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.machine import Machine, State, StateType
 from jobtable.workflows.asl.resources import Pattern, ResourceKind, parse_resource
@@ -309,7 +309,7 @@ def _label_size(transition: Transition) -> Point:
 def _arrows(machine: Machine, plan: _Plan, arranged: Arrangement[str]) -> Iterator[Arrow]:
     lines = iter(arranged.lines)
     if _START in plan.sizes:
-        line = _line(plan, arranged, _START, machine.start_at, next(lines))
+        line = _line(machine, plan, arranged, _START, machine.start_at, next(lines))
         yield Arrow(line, TransitionKind.NEXT, None, machine.states[machine.start_at].path)
     for routed in plan.transitions:
         points = next(lines)
@@ -318,7 +318,12 @@ def _arrows(machine: Machine, plan: _Plan, arranged: Arrangement[str]) -> Iterat
         transition = routed.transition
         yield Arrow(
             _line(
-                plan, arranged, transition.source, transition.target or _END, points[:: -1 if routed.leads_up else 1]
+                machine,
+                plan,
+                arranged,
+                transition.source,
+                transition.target or _END,
+                points[:: -1 if routed.leads_up else 1],
             ),
             transition.kind,
             machine.states[transition.source].path,
@@ -327,10 +332,19 @@ def _arrows(machine: Machine, plan: _Plan, arranged: Arrangement[str]) -> Iterat
         )
 
 
-def _line(plan: _Plan, arranged: Arrangement[str], source: str, target: str, points: Sequence[Point]) -> Line:
+def _line(
+    machine: Machine, plan: _Plan, arranged: Arrangement[str], source: str, target: str, points: Sequence[Point]
+) -> Line:
     return line_between(
-        (arranged.middles[source], plan.sizes[source]), (arranged.middles[target], plan.sizes[target]), points[1:-1]
+        _placed(machine, plan, arranged, source), _placed(machine, plan, arranged, target), points[1:-1]
     )
+
+
+def _placed(machine: Machine, plan: _Plan, arranged: Arrangement[str], name: str) -> Placed:
+    """Return the box of a state, without the room for the loop of its retries."""
+    width, height = plan.sizes[name]
+    has_loop = name in machine.states and machine.states[name].fields.get("Retry")
+    return arranged.middles[name], (width - 2 * _LOOP if has_loop else width, height)
 
 
 def _label(plan: _Plan, arranged: Arrangement[str], transition: Transition, name: str | None) -> Label | None:
@@ -346,7 +360,7 @@ def _loops(machine: Machine, boxes: Sequence[Box]) -> Iterator[Arrow]:
     own = {state.path for state in machine.states.values()}
     for box in boxes:
         if box.retries and box.state.path in own:
-            line = loop_beside(box.x + box.width, box.y + min(box.height, HEIGHT) / 2)
+            line = loop_beside(box.x + box.width, box.y + 14)
             yield Arrow(line, TransitionKind.CATCH, box.state.path, box.state.path)
 
 

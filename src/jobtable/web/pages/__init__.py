@@ -5,12 +5,24 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from jobtable.system import declared
-from jobtable.web.pages import api_docs, comparison, jobs, login, overview, queues, tables, tokens
+from jobtable.web.pages import (
+    api_docs,
+    comparison,
+    durable,
+    executions,
+    jobs,
+    login,
+    machines,
+    overview,
+    queues,
+    tables,
+    tokens,
+)
 from jobtable.web.pages.frame import error_page
 
 __all__ = ["add_pages", "error_page"]
 
-_GROUPS = (login, overview, jobs, comparison, queues, tables, tokens, api_docs)
+_GROUPS = (login, overview, jobs, comparison, queues, machines, executions, durable, tables, tokens, api_docs)
 
 
 def add_pages(app: FastAPI) -> None:

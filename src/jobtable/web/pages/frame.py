@@ -28,6 +28,7 @@ _NAVIGATION = (
     NavigationEntry("/", "Overview", "overview"),
     NavigationEntry("/jobs", "Jobs", "jobs", also=("/submit", "/compare")),
     NavigationEntry("/queues", "Queues & workers", "queues", also=("/workers",)),
+    NavigationEntry("/workflows", "Workflows", "workflows"),
 )
 _NAVIGATION_END = (
     NavigationEntry("/tables", "Tables", "tables"),

@@ -20,12 +20,14 @@ from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.submit.submission import copy_of, why_no_copy
 from jobtable.store import Page, Store
 from jobtable.system import system_named
+from jobtable.web.formats import segment
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.injection import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
 from jobtable.web.pages.queues import known_workers
+from jobtable.workflows.asl.execution.starting import JOB_TYPE
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -110,7 +112,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
     lines, has_earlier_lines = _last_lines(queries, job_id)
     groups = read_group_progress(store, [job, *children.items])
     parent = store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None
-    owner = owner_link(job, parent)
+    owner = owner_link(job, parent) or execution_link(job)
     return render(
         request,
         "job.html",
@@ -166,6 +168,22 @@ class OwnerLink:
 
     name: str
     path: str
+
+
+_EXECUTIONS = {
+    "durable execution": ("Durable execution", "/workflows/durable", "function"),
+    JOB_TYPE: ("Execution", "/workflows/executions", "machine"),
+}
+"""For the jobs of executions: what they are, where their pages are, and the parameter that names the program."""
+
+
+def execution_link(job: Job) -> OwnerLink | None:
+    """Return the page of the execution that a job moves; None for any other job."""
+    params = job.definition.params
+    title, path, program = _EXECUTIONS.get(job.job_type, ("", "", ""))
+    if program not in params or "name" not in params:
+        return None
+    return OwnerLink(f"{title} {params['name']}", f"{path}/{segment(params[program])}/{segment(params['name'])}")
 
 
 def owner_link(job: Job, parent: Job | None) -> OwnerLink | None:

@@ -21,6 +21,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
+from jobtable.workflows.asl.catalogue.machine_verbs import MachineDeletingError
 from jobtable.workflows.asl.entities import (
     ActivityTask,
     Execution,
@@ -440,3 +441,33 @@ def test_an_end_between_the_answers_of_one_change_leaves_nothing() -> None:
     runner = run(parallel, {"n": -1})
     assert runner.front.outcome()[:2] == ("FAILED", "ValueError")
     assert runner.leftovers() == []
+
+
+class _NoMachines:
+    """Every machine is missing, or is being deleted."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def runnable(self, arn: str) -> RunnableMachine:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("problem", "error"),
+    [
+        (NotFoundError("no machine"), "StepFunctions.StateMachineDoesNotExistException"),
+        (MachineDeletingError("going"), "StepFunctions.StateMachineDeletingException"),
+    ],
+)
+def test_a_nested_machine_that_cannot_start_fails_the_state(problem: Exception, error: str) -> None:
+    nested = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync",
+        "Parameters": {"StateMachineArn": ARNS.machine("inner")},
+        "End": True,
+    }
+    runner = StoreRunner(Case("verbs", "one", {"StartAt": "N", "States": {"N": nested}}, {}))
+    runner.executions.core.machines = _NoMachines(problem)
+    runner.run()
+    assert runner.front.outcome()[:2] == ("FAILED", error)

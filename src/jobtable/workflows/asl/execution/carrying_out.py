@@ -12,6 +12,7 @@ from jobtable.jobs.lifecycle.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.stored.entities import Job
 from jobtable.store.transactions import grouped
 from jobtable.workflows.asl.arns import Arns
+from jobtable.workflows.asl.catalogue.machine_verbs import MachineDeletingError
 from jobtable.workflows.asl.entities import Execution, ExecutionCommands, ExecutionFrame, ExecutionStatus
 from jobtable.workflows.asl.execution.changes import frame_item
 from jobtable.workflows.asl.execution.child_outcomes import signal_of_end
@@ -149,6 +150,8 @@ class CarriesOut:
             return [Failed(*at, "StepFunctions.ExecutionAlreadyExistsException", str(error))]
         except NotFoundError as error:
             return [Failed(*at, "StepFunctions.StateMachineDoesNotExistException", str(error))]
+        except MachineDeletingError as error:
+            return [Failed(*at, "StepFunctions.StateMachineDeletingException", str(error))]
         except ValueRefusedError as error:
             return [Failed(*at, "StepFunctions.InvalidExecutionInputException", str(error))]
         reference = {"ExecutionArn": arn_of(started), "StartDate": round(started.started_at.timestamp() * 1000)}

@@ -16,13 +16,17 @@ from jobtable.cli.main import app, load
 from jobtable.cli.output import ExitCode
 
 CREATING = {
+    "activities create",
+    "aws serve",
     "conversations analyze",
     "dynamodb serve",
     "executions start",
+    "functions publish",
     "import",
     "jobs submit",
     "journeys create",
     "journeys import",
+    "machines create",
     "queues create",
     "receipts add",
     "sweeps run",
@@ -35,9 +39,11 @@ WITHOUT_STORE = {
     "config show",
     "conversations example",
     "journeys example",
+    "machines validate",
     "receipts migrate",  # reads one, and makes another
     "tables reference",
     "tables template",
+    "workflows template",
 }
 
 
@@ -58,6 +64,8 @@ ARGUMENTS = {
     "export": ("jobtable", "out.jsonl"),
     "jobs prioritise": ("X", "--priority", "1"),
     "journeys rule": ("X", "Y", "active"),
+    "machines alias": ("X", "Y", "--route", "1"),
+    "machines delete-version": ("X", "1"),
     "objects get": ("x", "out"),
     "objects sweep": ("--yes",),
     "queues change": ("X", "--priority", "1"),

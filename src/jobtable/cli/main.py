@@ -27,8 +27,8 @@ _BEFORE_SYSTEMS = {
     "up": Command("jobtable.cli.up", "Run the server (pages and API) and a worker."),
     "jobs": Command("jobtable.cli.jobs", "Submit, list, show, control and delete jobs."),
     "queues": Command("jobtable.cli.queues", "Create, list, show, change, pause and delete queues."),
-    "machines": Command("jobtable.cli.machines", "Create, check, list, show, version and delete state machines."),
-    "workflows": Command("jobtable.cli.workflows", "Start, list, show, stop and redrive executions of state machines."),
+    "machines": Command("jobtable.cli.machines", "Create, check, list, show and delete state machines."),
+    "workflows": Command("jobtable.cli.workflows", "Start, list, show and stop executions of machines."),
     "functions": Command("jobtable.cli.functions", "List and call functions, and watch the durable ones."),
     "activities": Command("jobtable.cli.activities", "Create, list and delete activities, and take their tasks."),
     "worker": Command("jobtable.cli.worker", "Run jobs until Ctrl-C, or until the queues are empty."),
@@ -41,7 +41,7 @@ _AFTER_SYSTEMS = {
     "objects": Command("jobtable.cli.objects", "List and download objects, and delete orphans."),
     "tokens": Command("jobtable.cli.tokens", "Create, list and revoke access tokens of the server."),
     "config": Command("jobtable.cli.config", "Show the settings in force."),
-    "aws": Command("jobtable.cli.aws", "Serve DynamoDB, Step Functions and Lambda, and run what they start."),
+    "aws": Command("jobtable.cli.aws", "Serve and run DynamoDB, Step Functions and Lambda."),
     "dynamodb": Command("jobtable.cli.dynamodb", "Serve DynamoDB's API from the embedded engine."),
 }
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from faults.execution_machine import FAR_ITEMS, ITEMS, MACHINE
-from faults.jobs import jobs_in_folder, problems_in, start, unfinished, url_of
+from faults.jobs import jobs_in_folder, problems_in, start, url_of
 from faults.workers import kill
 
 from jobtable.app import Services, open_jobs
@@ -69,7 +69,7 @@ def run(trials: int = 200, seed: int = 1, at_once: int = 3) -> Iterator[dict[str
         histories = (jobs.queries.list_statuses(job.job_id) for job in jobs.queries.list_jobs())
         interrupted = sum(line.status is Status.INTERRUPTED for history in histories for line in history)
         problems = [each for number in range(trials) for each in problems_of(executions, number)]
-        problems += problems_in(jobs) + unfinished(jobs) + _leftovers(services)
+        problems += problems_in(jobs) + _leftovers(services)
         lines = notes.read_text().splitlines()
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -123,7 +123,9 @@ def _leftovers(services: Services) -> list[str]:
     kinds = (ExecutionFrame, ExecutionCommands, ExecutionSignal)
     found = [f"there is still {item!r:.200}" for kind in kinds for item in services.store.scan(kind)]
     running = (each for each in services.store.scan(Execution) if each.status is ExecutionStatus.RUNNING)
-    return found + [f"{each.machine}/{each.name} still runs" for each in running]
+    found += [f"{each.machine}/{each.name} still runs" for each in running]
+    # A function that lost more workers than a job may has failed, and its state has tried again.
+    return found + [f"job {job.job_id} is {job.status}" for job in services.jobs.queries.list_jobs() if not job.is_final]
 
 
 def main(url: str, lease_seconds: str) -> None:

@@ -125,7 +125,8 @@ def _leftovers(services: Services) -> list[str]:
     running = (each for each in services.store.scan(Execution) if each.status is ExecutionStatus.RUNNING)
     found += [f"{each.machine}/{each.name} still runs" for each in running]
     # A function that lost more workers than a job may has failed, and its state has tried again.
-    return found + [f"job {job.job_id} is {job.status}" for job in services.jobs.queries.list_jobs() if not job.is_final]
+    left = (job for job in services.jobs.queries.list_jobs() if not job.is_final)
+    return found + [f"job {job.job_id} is {job.status}" for job in left]
 
 
 def main(url: str, lease_seconds: str) -> None:

@@ -464,12 +464,13 @@ def test_a_start_with_the_same_id_is_one_execution(jobs: Jobs, kind: WorkflowTyp
     first, second = (start(jobs, kind, b"A - B (1990)", execution_id="e") for _ in range(2))
     assert first == second
     other = next(each for each in KINDS if each is not kind)
-    for different in (
+    others: tuple[Callable[[], object], ...] = (
         lambda: start(jobs, kind, b"C - D (1990)", execution_id="e"),
         lambda: start(jobs, other, b"A - B (1990)", execution_id="e"),
         lambda: start(jobs, kind, b"A - B (1990)", execution_id="e", on_timeout="continue"),
         lambda: Executions(jobs).start(kind, b"A - B (1990)", "b.txt", execution_id="e"),
-    ):
+    )
+    for different in others:
         with pytest.raises(AlreadyExistsError, match="execution e was started with another"):
             different()
     assert jobs.objects.get(first.image_s3_key) == b"A - B (1990)"

@@ -14,7 +14,7 @@ from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
 
 _DURABLE, _COMPARISON = "exec-durable", "compared"
-MISSING: list[str] = ["/executions/compare/missing"]
+MISSING: list[str] = ["/executions/none"]
 """Pages of what does not exist."""
 
 
@@ -49,4 +49,6 @@ def tables(made: Mapping[str, str]) -> list[str]:
 
 def owners(made: Mapping[str, str]) -> dict[str, set[str | None]]:
     """Where the pages of the jobs lead, by the type of the job."""
-    return {"durable execution": {f"/executions/{_DURABLE}", *(f"/executions/{_COMPARISON}-1-1-df",)}}
+    step = {f"/executions/{made['execution']}", f"/executions/{_COMPARISON}-1-1-sf"}
+    durable = {f"/executions/{_DURABLE}", f"/executions/{_COMPARISON}-1-1-df"}
+    return {"state machine": step, "function": step, "durable execution": durable}

@@ -69,6 +69,7 @@ _LIST_OF_CORE = {
     "job": "jobs list",
     "queue": "queues list",
     "state machine": "machines list",
+    "workflow execution": "workflows list MACHINE",
 }
 """The command that lists each kind of thing, as `System.listings` has it for the systems' kinds."""
 

@@ -91,7 +91,7 @@ class DiscogsServer:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the class
                 """Say nothing."""
 
         return Handler

@@ -521,12 +521,13 @@ def test_an_id_that_no_run_may_have_is_still_an_id(jobs: Jobs, kind: WorkflowTyp
 
 def test_a_start_that_is_refused_stores_nothing(jobs: Jobs) -> None:
     before = state(jobs)
-    for wrong in (
+    refused: list[dict[str, Any]] = [
         {"execution_id": "n" * 5000},
         {"answer_within": timedelta(0)},
         {"answer_within": timedelta(days=999)},
         {"on_timeout": "later"},
-    ):
+    ]
+    for wrong in refused:
         with pytest.raises(ValueRefusedError):
             start(jobs, DURABLE, **wrong)
     for sender in ("no.such:thing", "tests.systems.albums.driving:nothing", ""):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -53,8 +53,9 @@ def opened(path: Path) -> Catalogue:
 
 
 @pytest.mark.parametrize("make", [csv_file, sqlite_file])
-def test_a_file_knows_years_and_prices_of_names_that_are_read_a_little_wrong(tmp_path: Path, make: object) -> None:
-    assert callable(make)
+def test_a_file_knows_years_and_prices_of_names_that_are_read_a_little_wrong(
+    tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
     catalogue = opened(make(tmp_path))
     found = catalogue.find("PINK FL0YD", "animals")
     assert found is not None

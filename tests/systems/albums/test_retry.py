@@ -196,6 +196,7 @@ def test_of_several_retries_one_wins(jobs: Jobs, kind: WorkflowType) -> None:
 
 @each_kind
 def test_a_retry_whose_run_was_not_started_goes_on(jobs: Jobs, clock: FakeClock, kind: WorkflowType) -> None:
+    writes = -1
     for writes in range(12):
         execution_id = failed(jobs, kind, "check-years").execution_id
         if not dies_after(jobs.store, jobs.objects, writes, partial(_retry, execution_id)):

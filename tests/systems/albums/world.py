@@ -49,6 +49,6 @@ def tables(made: Mapping[str, str]) -> list[str]:
 
 def owners(made: Mapping[str, str]) -> dict[str, set[str | None]]:
     """Where the pages of the jobs lead, by the type of the job."""
-    step = {f"/executions/{made['execution']}", f"/executions/{_COMPARISON}-1-1-sf"}
-    durable = {f"/executions/{_DURABLE}", f"/executions/{_COMPARISON}-1-1-df"}
+    step: set[str | None] = {f"/executions/{made['execution']}", f"/executions/{_COMPARISON}-1-1-sf"}
+    durable: set[str | None] = {f"/executions/{_DURABLE}", f"/executions/{_COMPARISON}-1-1-df"}
     return {"state machine": step, "function": step, "durable execution": durable}

@@ -263,7 +263,7 @@ def test_what_is_over_is_deleted_with_its_objects(services: Services, clock: Jum
 class Always(Random):
     """Chance that always strikes."""
 
-    def randrange(self, *_: Any) -> int:
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
         return 0
 
 

@@ -17,7 +17,7 @@ import pytest
 from tests.workflows.durable.handlers import HANDLERS
 
 _ROOT = Path(__file__).parents[3]
-_CONCURRENT = {"parallel_branches": 4, "mapped": 4, "tolerant_map": 5, "first_of_parallel": 2}
+_CONCURRENT: dict[str, int] = {"parallel_branches": 4, "mapped": 4, "tolerant_map": 5, "first_of_parallel": 2}
 """How many steps of a handler may run at once, and so be interrupted by one kill."""
 
 
@@ -57,7 +57,7 @@ def assert_effects_once(handler: str, run: dict[str, Any], whole: dict[str, Any]
         return
     assert not expected - effects
     # Only a step whose end was not recorded runs again.
-    assert repeated.total() <= _CONCURRENT.get(handler, run["open_steps"])
+    assert repeated.total() <= (_CONCURRENT[handler] if handler in _CONCURRENT else run["open_steps"])
     assert set(repeated.values()) <= {1}
 
 

@@ -46,9 +46,10 @@ def arrange(sizes: Mapping[N, Point], edges: Sequence[tuple[N, N]], first: N) ->
     """Lay out boxes of these sizes, from the first one down. Edges that close a loop lead up."""
     if not sizes:
         return Arrangement({}, [], 0, 0)
-    vertices = {name: Vertex(name) for name in sizes}
+    vertices: dict[N, Any] = {name: Vertex(name) for name in sizes}
     for name, vertex in vertices.items():
-        vertex.view = VertexViewer(*sizes[name])
+        width, height = sizes[name]
+        vertex.view = VertexViewer(width, height)  # pyright: ignore[reportArgumentType] - its defaults are whole numbers
     back = find_back_edges(sizes, edges, first)
     drawn = [_edge(vertices, (b, a) if (a, b) in back else (a, b)) for a, b in edges]
     _place(vertices, drawn, vertices[first])
@@ -76,7 +77,7 @@ def _in_columns(points: Sequence[Point], rows: Mapping[int, float]) -> list[Poin
 
 
 def _edge(vertices: Mapping[N, Any], ends: tuple[N, N]) -> Any:
-    edge = Edge(vertices[ends[0]], vertices[ends[1]])
+    edge: Any = Edge(vertices[ends[0]], vertices[ends[1]])
     edge.view = _Line()
     return edge
 
@@ -86,7 +87,7 @@ def _place(vertices: Mapping[N, Any], edges: list[Any], first: Any) -> None:
     parts = Graph(list(vertices.values()), edges).C
     for part in sorted(parts, key=lambda each: first not in each.sV):
         members = list(part.sV)
-        layout = SugiyamaLayout(part)
+        layout: Any = SugiyamaLayout(part)
         layout.xspace, layout.yspace = _BESIDE, _BELOW
         layout.init_all(roots=[first] if first in members else None, optimize=True)
         layout.draw(_ROUNDS)

@@ -51,7 +51,7 @@ class Branch:
     child: str | None
     """The address of the execution that it started."""
     callback_id: str | None
-    """If it can be answered by whoever looks."""
+    """If the reader may answer it."""
     inner: list[Branch]
 
 
@@ -175,7 +175,7 @@ def _branches(
 
 def _text(services: Services, stored: Any) -> str:
     """Return a payload, from the object store if it is too large for an item."""
-    if isinstance(stored, dict) and "object" in stored:
+    if isinstance(stored, dict):
         return shown_json(services.objects.get(stored["object"]).decode())
     return shown_json(stored)
 

@@ -1,4 +1,4 @@
-"""The answers to callbacks, by whoever has their ids."""
+"""The answers to callbacks, by the holders of their ids."""
 
 from __future__ import annotations
 

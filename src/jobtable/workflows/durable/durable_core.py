@@ -76,7 +76,7 @@ class DurableCore:
 class RememberedStates:
     """The executions that this process has read or written last, so that a checkpoint need not read them again.
 
-    Whoever takes a state has it alone. It may be out of date: every write requires the revision that was read.
+    A taken state belongs to its taker alone. It may be out of date: every write requires the revision that was read.
     """
 
     def __init__(self) -> None:

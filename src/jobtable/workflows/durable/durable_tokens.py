@@ -32,7 +32,7 @@ class CheckpointToken:
 
 @dataclass(frozen=True)
 class CallbackId:
-    """Names a callback; whoever has it may answer it."""
+    """Names a callback; its holder may answer it."""
 
     function: str
     execution: str

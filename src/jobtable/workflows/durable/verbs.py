@@ -106,7 +106,7 @@ class DurableVerbs(Protocol):
         ...
 
     def beat_callback(self, callback_id: str) -> None:
-        """Report that whoever has a callback id still works on it."""
+        """Report that the holder of a callback id still works on it."""
         ...
 
     def invoke(

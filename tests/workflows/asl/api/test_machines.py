@@ -14,7 +14,8 @@ OTHER = json.dumps({"StartAt": "B", "States": {"B": {"Type": "Succeed"}}})
 
 
 def create(states: SFNClient, name: str = "orders", **members: Any) -> str:
-    made = states.create_state_machine(**{"name": name, "definition": PASS, "roleArn": ROLE, **members})
+    request: Any = {"name": name, "definition": PASS, "roleArn": ROLE, **members}
+    made = states.create_state_machine(**request)
     return made["stateMachineArn"]
 
 

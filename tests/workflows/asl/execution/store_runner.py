@@ -75,9 +75,11 @@ class Front(Protocol):
 
     def outcome(self) -> tuple[str, str | None, str | None, Any]:
         """Return its status, error, cause and output."""
+        ...
 
     def history(self) -> list[tuple[int, int, str, dict[str, Any]]]:
         """Return its events: id, previous id, type and details."""
+        ...
 
 
 @dataclass

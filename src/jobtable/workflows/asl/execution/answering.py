@@ -1,4 +1,4 @@
-"""Answers to tasks: whoever has a task token sends them, and activities are polled for tasks."""
+"""Answers to tasks: the holders of task tokens send them, and activities are polled for tasks."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class ExecutionReads:
         """Return an execution."""
         found = self._store.find(Execution.key(machine=machine, name=name))
         if found is None:
-            raise missing("execution", f"{machine}/{name}")
+            raise missing("workflow execution", f"{machine}/{name}")
         return found
 
     def list(self, machine: str, *, status: ExecutionStatus | None = None) -> Query[Execution]:

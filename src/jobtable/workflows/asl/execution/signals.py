@@ -41,10 +41,12 @@ def leave(
         return
     if execution.status is not ExecutionStatus.RUNNING:
         return
-    object_key = payload["object"] if isinstance(payload, Mapping) else None
+    object_key: str | None = None
+    if isinstance(payload, Mapping):
+        object_key, payload = payload["object"], None
     if kind == "Failed":
         members["error"] = cut_error(members.get("error"))
-    if object_key is None and payload is not None:
+    if payload is not None:
         members |= {"cause": cut_cause(payload)} if kind == "Failed" else {"output": json.loads(payload)}
     tx.put(signal_item(execution, now, link, kind, key=key, members=members, payload_object=object_key))
     add_wake(store, tx, store.find(Job.key(job_id=execution.job_id)))

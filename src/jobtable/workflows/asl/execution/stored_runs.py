@@ -142,7 +142,7 @@ def frame_from(members: dict[str, Any]) -> Frame:
 class RememberedRuns:
     """The runs that this process has moved last, so that waking one need not read it again.
 
-    Whoever takes a run has it alone. It may be out of date: every change requires the revision that was read.
+    A taken run belongs to its taker alone. It may be out of date: every change requires the revision that was read.
     """
 
     def __init__(self) -> None:

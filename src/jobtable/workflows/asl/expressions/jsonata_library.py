@@ -97,7 +97,8 @@ def format_millis(millis: int, picture: str | None, timezone: str | None) -> str
 
 def format_number(value: Decimal, picture: str, symbols: Mapping[str, str]) -> str:
     """Return a number as `$formatNumber` does."""
-    return str(functions.Functions.format_number(value, picture, symbols))
+    of_library: Any = functions.Functions
+    return str(of_library.format_number(value, picture, symbols))
 
 
 def sort(values: list[Any], comparator: Any) -> Any:
@@ -233,11 +234,11 @@ def _frame_class() -> Any:
     """Variables in which a function of the library keeps its name, which errors of all expressions have."""
 
     class Frame(engine.Jsonata.Frame):  # type: ignore[misc]
-        def bind(self, name: str, value: Any) -> None:
-            found = getattr(value, "signature", None)
+        def bind(self, name: str, val: Any) -> None:
+            found = getattr(val, "signature", None)
             own_name = "<class" if found is None else found.function_name
-            super().bind(name, value)
-            if found is not None and isinstance(value, engine.Jsonata.JFunction) and own_name[:6] != "<class":
+            super().bind(name, val)
+            if found is not None and isinstance(val, engine.Jsonata.JFunction) and own_name[:6] != "<class":
                 found.set_function_name(own_name)
 
     return Frame
@@ -266,16 +267,16 @@ def _engine_class() -> Any:
             value = _calculate(float(lhs), float(rhs), str(op))
             return int(value) if math.isfinite(value) and value.is_integer() else value
 
-        def create_frame(self, around: Any = None) -> Any:
-            return _frame_class()(around)
+        def create_frame(self, enclosing_environment: Any = None) -> Any:
+            return _frame_class()(enclosing_environment)
 
-        def validate_arguments(self, function: Any, arguments: Any, context: Any) -> Any:
-            found = getattr(function, "signature", None)
-            if found is None or not any(map(is_null, arguments or ())):
-                return super().validate_arguments(function, arguments, context)
+        def validate_arguments(self, signature: Any, args: Any, context: Any) -> Any:
+            found = getattr(signature, "signature", None)
+            if found is None or not any(map(is_null, args or ())):
+                return super().validate_arguments(signature, args, context)
             known = object.__new__(_signature_class())
             known.__dict__.update(found.__dict__)
-            return known.validate(arguments, context)
+            return known.validate(args, context)
 
         def evaluate_string_concat(self, lhs: Any, rhs: Any) -> str:
             return (self.text_of(lhs) or "") + (self.text_of(rhs) or "")

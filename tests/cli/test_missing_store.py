@@ -20,6 +20,7 @@ CREATING = {
     "aws serve",
     "conversations analyze",
     "dynamodb serve",
+    "executions compare",
     "executions start",
     "functions publish",
     "import",

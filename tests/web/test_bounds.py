@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from fastapi.routing import iter_route_contexts
 from tests.contributions import contributions
+from tests.web import workflow_crowd
 from tests.web.conftest import Served
 from tests.web.crowd import fill
 
@@ -55,6 +56,8 @@ _WHOLE = {
 }
 """What is asked for as a whole, and is as large as it is."""
 
+_IDS |= workflow_crowd.IDS
+_WHOLE |= workflow_crowd.WHOLE
 for _system in contributions("crowd"):
     _IDS |= _system.IDS
     _ASKED |= _system.ASKED
@@ -96,6 +99,7 @@ def test_what_an_answer_costs_does_not_depend_on_how_much_there_is(monkeypatch: 
                 if re.match("_(MOST|LARGEST)", constant) and isinstance(value, int):
                     monkeypatch.setattr(module, constant, min(value, _SMALL))
         fill(served.services, count)
+        workflow_crowd.fill(served.services, count)
         measured.append(_read_units(served))
         served.stop()
     few, more = measured

@@ -14,7 +14,7 @@ from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, Workfl
 from jobtable.systems.albums.service import AlbumWorkflows
 
 STEP = WorkflowType.STEP_FUNCTIONS
-IDS = {"album_index": "3", "day": "2025-01-01", "execution_id": "exec-1", "task_id": "task"}
+IDS = {"album_index": "3", "comparison_id": "none", "day": "2025-01-01", "execution_id": "exec-1", "task_id": "task"}
 """What paths of routes say, by the name of the parameter."""
 ASKED: dict[str, list[str]] = {
     "/api/v1/executions": ["workflow_type=step-functions"],

@@ -28,7 +28,7 @@ _PAGE = 30
 _LAST = 20
 """How many executions of each machine the list looks at."""
 _MOST_RUNNING = 100
-_MOST_VERSIONS = 50
+_MOST_VERSIONS = _MOST_ALIASES = 50
 _LONGEST_SHOWN = 100_000
 MachineName = Annotated[str, path_id("orders")]
 FIRST_DEFINITION = {"Comment": "", "StartAt": "First", "States": {"First": {"Type": "Pass", "End": True}}}
@@ -39,7 +39,6 @@ class MachineSummary:
     """A machine in the list, with its last executions."""
 
     machine: StateMachine
-    aliases: int
     running: int
     last: list[Execution]
 
@@ -75,7 +74,6 @@ def _summary(services: Services, machine: StateMachine) -> MachineSummary:
     running = executions.list(machine.name, status=ExecutionStatus.RUNNING).take(_MOST_RUNNING)
     return MachineSummary(
         machine,
-        sum(1 for _ in services.machines.aliases(machine.name)),
         sum(1 for _ in running),
         list(executions.list(machine.name).take(_LAST)),
     )
@@ -147,7 +145,7 @@ def show_machine(
         what_it_does=what_it_does,
         view=None,
         versions=list(services.machines.versions(name).take(_MOST_VERSIONS)),
-        aliases=list(services.machines.aliases(name)),
+        aliases=list(services.machines.aliases(name).take(_MOST_ALIASES)),
         page=page,
         only=only,
         cursor=cursor,

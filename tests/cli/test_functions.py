@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from tests.cli.conftest import CommandLine
+from tests.registered_functions import only_functions_of
 from tests.remote.functions import driving, wait_until
 
 from jobtable.app import Services
@@ -13,6 +15,12 @@ from jobtable.cli.output import ExitCode
 from jobtable.workflows.durable.entities import OperationType
 
 MODULE = "tests.cli.functions"
+
+
+@pytest.fixture(autouse=True)
+def _own_functions() -> Iterator[None]:
+    with only_functions_of(MODULE):
+        yield
 
 
 @pytest.fixture

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.cli.conftest import CommandLine
+from tests.registered_functions import only_functions_of
 
 from jobtable.cli.output import ExitCode
 
 MODULE = "tests.workflows.deployment.handlers"
 CHARGE = "arn:aws:lambda:us-east-1:000000000000:function:deployed-charge"
+
+
+@pytest.fixture(autouse=True)
+def _own_functions() -> Iterator[None]:
+    with only_functions_of(MODULE):
+        yield
 
 
 @pytest.fixture

@@ -73,8 +73,8 @@ def test_what_is_open_to_anyone_and_which_pages_are_for_writers_is_decided_here(
     }
     assert {path for rule, path in routes if rule is KNOWN} == {f"{PREFIX}/me"}
     pages = {path: rule for rule, path in routes if not path.startswith(PREFIX) and rule is not ANYONE}
-    assert {path for path, rule in pages.items() if rule is not READ} == {"/submit", "/tokens"}
-    assert {pages["/submit"], pages["/tokens"]} == {WRITE}
+    for_writers = {"/submit", "/tokens", "/workflows/new", "/workflows/machines/{name}/definition"}
+    assert {path: rule for path, rule in pages.items() if rule is not READ} == dict.fromkeys(for_writers, WRITE)
 
 
 def test_reading_routes_only_read_and_writing_ones_need_more(open_server: Served) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from faults import callbacks
+from tests.experiments import experiment
 
 
 def test_waiting_executions_hold_no_worker_and_are_found_in_time() -> None:
-    (outcome,) = callbacks.run(trials=60)
-    assert outcome["violations"] == 0
+    experiment("callbacks", 60)

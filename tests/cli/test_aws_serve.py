@@ -142,6 +142,7 @@ def test_a_killed_server_goes_on_where_it_was(start: Start, folder: Path) -> Non
     with client(server, "lambda") as functions:
         payload = json.dumps({"effects": str(effects)})
         started = functions.invoke(FunctionName="order", InvocationType="Event", Payload=payload)
+        assert started["Payload"].read() == b""
     arn = started["DurableExecutionArn"]
     wait_until(lambda: any(line.startswith("callback ") for line in lines_of(effects)))
     server.stop(signal.SIGKILL)
@@ -211,7 +212,7 @@ def test_it_stops_with_a_signal_and_leaves_no_worker(start: Start, folder: Path)
     for number in (signal.SIGINT, signal.SIGTERM):
         server = start("--data", str(folder / "data"), "--workers", "2")
         with client(server, "lambda") as functions:
-            functions.invoke(FunctionName="greet", Payload=b'{"name": "Ada"}')
+            assert functions.invoke(FunctionName="greet", Payload=b'{"name": "Ada"}')["Payload"].read()
         workers = children_of(server.process.pid)
         assert len(workers) == 3  # one moves executions
         code, printed, _ = server.stop(number)

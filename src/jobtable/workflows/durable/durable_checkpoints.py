@@ -108,7 +108,7 @@ class DurableCheckpoints:
         if change.operation_count > MOST_OPERATIONS or state.progress.stored_bytes > MOST_STORED_BYTES:
             return self._exceed_quota(state, arn)
         if change.is_empty and not change.is_last and not state.has_news():
-            self._core.remembered.keep(state)
+            self._core.remembered.keep(state.progress.execution_id, state)
             return self._answer(state, token.checkpoint, seen)
         change.is_seen = True
         change.progress |= {
@@ -122,7 +122,7 @@ class DurableCheckpoints:
             return CheckpointAnswer(None, [])
         for operation_id in started:
             self._chained.start(state, state.operations[operation_id])
-        self._core.remembered.keep(state)
+        self._core.remembered.keep(state.progress.execution_id, state)
         return self._answer(state, token.checkpoint + 1, seen)
 
     def _apply(self, change: Change, arn: ExecutionArn, update: OperationUpdate) -> str | None:

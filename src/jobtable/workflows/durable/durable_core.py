@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from datetime import datetime
 
 from jobtable.clock import wall_time
@@ -19,8 +17,7 @@ from jobtable.workflows.durable.lambda_shapes import HistoryEvents, OperationSha
 from jobtable.workflows.durable.large_payloads import LargePayloads
 from jobtable.workflows.function_records import FunctionRecords
 from jobtable.workflows.functions import Function, find_function
-
-_MOST_REMEMBERED = 256
+from jobtable.workflows.remembered import Remembered
 
 
 class DurableCore:
@@ -37,7 +34,7 @@ class DurableCore:
         self.shapes = OperationShapes(self.payloads, self.tokens)
         self.events = HistoryEvents(self.store, self.payloads, self.shapes)
         self.functions = FunctionRecords(self.store)
-        self.remembered = RememberedStates()
+        self.remembered: Remembered[ExecutionState] = Remembered()
         self._published: set[str] = set()
 
     def now(self) -> datetime:
@@ -71,27 +68,3 @@ class DurableCore:
             execution.account,
             execution.version,
         )
-
-
-class RememberedStates:
-    """The executions that this process has read or written last, so that a checkpoint need not read them again.
-
-    A taken state belongs to its taker alone. It may be out of date: every write requires the revision that was read.
-    """
-
-    def __init__(self) -> None:
-        self._states: OrderedDict[str, ExecutionState] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def take(self, execution_id: str) -> ExecutionState | None:
-        """Return a state and forget it."""
-        with self._lock:
-            return self._states.pop(execution_id, None)
-
-    def keep(self, state: ExecutionState) -> None:
-        """Remember a state."""
-        with self._lock:
-            self._states[state.progress.execution_id] = state
-            self._states.move_to_end(state.progress.execution_id)
-            while len(self._states) > _MOST_REMEMBERED:
-                self._states.popitem(last=False)

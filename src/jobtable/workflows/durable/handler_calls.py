@@ -177,7 +177,7 @@ class HandlerCalls:
         change.commit(self._core.store, epoch=lease.epoch)
         execution = self._core.get_execution(progress.function, progress.name)
         page, marker = self.page(state, 0, _PAGE_OPERATIONS)
-        self._core.remembered.keep(state)
+        self._core.remembered.keep(state.progress.execution_id, state)
         return Call(
             execution,
             self._core.arn_of(execution),

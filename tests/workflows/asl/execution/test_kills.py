@@ -19,8 +19,8 @@ from tests.workflows.asl.execution.store_runner import StoreRunner
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.store.backend import Request, Response
-from jobtable.workflows.asl.execution.stored_runs import RememberedRuns
 from jobtable.workflows.functions import function
+from jobtable.workflows.remembered import Remembered
 
 _CALLS_OF_A_CHANGE = 14
 _WRITES = frozenset({"TransactWriteItems", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"})
@@ -74,7 +74,7 @@ class MortalRunner(StoreRunner):
             self._mortal.is_armed = False
         if self._mortal.is_dead:
             self._mortal.is_dead = False
-            self.executions.mover._remembered = RememberedRuns()
+            self.executions.mover._remembered = Remembered()
             self.jobs.interrupt_lost(self.jobs.queries.get_job(lease.job.job_id))
 
 

@@ -26,10 +26,11 @@ from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.map_changes import CHANGE_MAP_RUN, abort_map_runs, change_fan
 from jobtable.workflows.asl.execution.redriving import REDRIVE
 from jobtable.workflows.asl.execution.signals import cut_cause, cut_error
-from jobtable.workflows.asl.execution.stored_runs import RememberedRuns, StoredRun, read_run, read_signals
+from jobtable.workflows.asl.execution.stored_runs import StoredRun, read_run, read_signals
 from jobtable.workflows.asl.interpreter import advance, crash, fire, receive, redrive, stop_all, time_out
 from jobtable.workflows.asl.messages import read_signal
 from jobtable.workflows.asl.run import Failed, Signal
+from jobtable.workflows.remembered import Remembered
 
 EXPRESS_SECONDS = 300.0
 _MOST_CARRIED_OUT = 5
@@ -51,7 +52,7 @@ class Mover:
         self._core = core
         self._carrying_out = carrying_out
         self._after_end = after_end
-        self._remembered = RememberedRuns()
+        self._remembered: Remembered[StoredRun] = Remembered()
 
     def move(self, job: JobContext, machine: str, name: str) -> None:
         """Move an execution until it has ended, or suspend its job while it waits."""
@@ -76,7 +77,7 @@ class Mover:
         if stored.execution.status is not ExecutionStatus.RUNNING:
             self._after_end(stored.execution)
             return
-        self._remembered.keep(stored)
+        self._remembered.keep(job.job_id, stored)
         raise SuspendTask(move.due_at(), "waits")
 
 

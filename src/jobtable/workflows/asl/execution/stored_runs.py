@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,7 +25,6 @@ from jobtable.workflows.asl.run import MOST_EVENTS, Frame, Json, Run
 
 STORE_FRAMES = "StoreFrames"
 """The command to store the frames of a change that were too many for its transaction."""
-_MOST_REMEMBERED = 256
 
 
 @dataclass
@@ -137,26 +134,3 @@ def frame_from(members: dict[str, Any]) -> Frame:
     """Return the frame of a command to store it."""
     due_at = None if members["due_at"] is None else datetime.fromisoformat(members["due_at"])
     return Frame(members["frame_id"], members["memory"], members["is_ready"], due_at, members["visit"])
-
-
-class RememberedRuns:
-    """The runs that this process has moved last, so that waking one need not read it again.
-
-    A taken run belongs to its taker alone. It may be out of date: every change requires the revision that was read.
-    """
-
-    def __init__(self) -> None:
-        self._runs: OrderedDict[str, StoredRun] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def take(self, job_id: str) -> StoredRun | None:
-        """Return a run and forget it."""
-        with self._lock:
-            return self._runs.pop(job_id, None)
-
-    def keep(self, stored: StoredRun) -> None:
-        """Remember a run."""
-        with self._lock:
-            self._runs[stored.execution.job_id] = stored
-            while len(self._runs) > _MOST_REMEMBERED:
-                self._runs.popitem(last=False)

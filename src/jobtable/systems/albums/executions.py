@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from jobtable.clock import wall_time
 from jobtable.errors import (
@@ -54,6 +54,17 @@ FORMER = (
 )
 
 
+class Question(TypedDict, total=False):
+    """How the execution asks a person."""
+
+    answer_within: timedelta
+    """How long it waits for the answer; ANSWER_WITHIN by default."""
+    on_timeout: str | None
+    """What it does after that: "fail" or "continue"."""
+    deliver: str | None
+    """The function `module:NAME` that sends a task and its token."""
+
+
 class Executions:
     """Executions on one job engine. Safe to use from any thread and process."""
 
@@ -73,18 +84,14 @@ class Executions:
         name: str,
         *,
         execution_id: str | None = None,
-        answer_within: timedelta = ANSWER_WITHIN,
-        on_timeout: str | None = None,
-        deliver: str | None = None,
+        **question: Unpack[Question],
     ) -> Execution:
         """Store the image and start the workflow.
 
-        If nobody answers within the time, the execution fails, or continues (`on_timeout`: "fail" or "continue").
-        `deliver` names the function `module:NAME` that sends a task and its token. Repeating the call with the same
-        execution_id finds the execution or completes an interrupted start; AlreadyExistsError if it was started with
-        something else.
+        Repeating the call with the same execution_id finds the execution or completes an interrupted start;
+        AlreadyExistsError if it was started with something else.
         """
-        options = _options(answer_within, on_timeout, deliver)
+        options = _options(**question)
         execution_id = execution_id or str(uuid.uuid4())
         existing = self._jobs.store.find(Execution.key(execution_id=execution_id))
         if existing is not None:
@@ -112,15 +119,7 @@ class Executions:
                 tx.add(execution)
                 tx.add(self._new_watch(execution))
         except TransactionFailedError:  # a concurrent start with this id came first
-            return self.start(
-                workflow_type,
-                image,
-                name,
-                execution_id=execution_id,
-                answer_within=answer_within,
-                on_timeout=on_timeout,
-                deliver=deliver,
-            )
+            return self.start(workflow_type, image, name, execution_id=execution_id, **question)
         self._run(execution)
         return execution
 
@@ -305,7 +304,9 @@ class Executions:
         return list({task.task_id: task for task in (*listed, *named) if task is not None}.values())
 
 
-def _options(answer_within: timedelta, on_timeout: str | None, deliver: str | None) -> dict[str, Any]:
+def _options(
+    answer_within: timedelta = ANSWER_WITHIN, on_timeout: str | None = None, deliver: str | None = None
+) -> dict[str, Any]:
     from jobtable.systems.albums.album_functions import CONTINUE, FAIL, load_sender  # noqa: PLC0415 - pictures are slow
 
     if not timedelta(seconds=1) <= answer_within <= LONGEST_WAIT:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, only_at_store, path_of
 from jobtable.systems.albums.answers import Answers, with_field_names
 from jobtable.systems.albums.comparison import Comparisons
 from jobtable.systems.albums.entities import Comparison, Execution, WorkflowType
-from jobtable.systems.albums.executions import ANSWER_WITHIN, Executions
+from jobtable.systems.albums.executions import ANSWER_WITHIN, Executions, Question
 from jobtable.systems.albums.watch import Watch, WatchReport
 
 
@@ -31,18 +30,16 @@ class ServerExecutions(Executions):
         name: str,
         *,
         execution_id: str | None = None,
-        answer_within: timedelta = ANSWER_WITHIN,
-        on_timeout: str | None = None,
-        deliver: str | None = None,
+        **question: Unpack[Question],
     ) -> Execution:
         body = {
             "workflow_type": workflow_type,
             "image": base64.b64encode(image).decode(),
             "name": name,
             "execution_id": execution_id,
-            "answer_within_seconds": answer_within.total_seconds(),
-            "on_timeout": on_timeout,
-            "deliver": deliver,
+            "answer_within_seconds": question.get("answer_within", ANSWER_WITHIN).total_seconds(),
+            "on_timeout": question.get("on_timeout"),
+            "deliver": question.get("deliver"),
         }
         return Execution.model_validate(self._server.create("/execution-runs", body))
 

@@ -11,6 +11,7 @@ from tests.web.crowd import at
 from jobtable.app import Services
 from jobtable.model import Entity
 from jobtable.workflows.asl.catalogue.records import Activity, StateMachine, StateMachineAlias, StateMachineVersion
+from jobtable.workflows.asl.definitions import Definitions
 from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus, MachineType, MapRun
 from jobtable.workflows.durable.entities import (
     DurableEvents,
@@ -38,7 +39,8 @@ _DEFINITION = json.dumps({"StartAt": "S", "States": {"S": {"Type": "Pass", "Next
 
 def fill(services: Services, count: int) -> None:
     """Write so many of everything."""
-    digest = services.executions.core.keep_definition(_DEFINITION)  # type: ignore[attr-defined] - with its table
+    _ = services.executions  # with its table
+    digest = Definitions(services.store, services.objects).keep(_DEFINITION)
     services.store.batch_put(_machines(count, digest))
     services.store.batch_put(_executions(count, digest))
     services.store.batch_put(_functions(count))

@@ -23,6 +23,11 @@
     ├── ObjectNotFoundError        no object has this key
     ├── ObjectStoreError           object storage refused a request or failed
     │   └── ObjectStoreUnavailable retryable: it sent no complete answer, is overloaded, or is full
+    ├── AssistError                a model could not be asked, or its answer cannot be used
+    │   ├── NoModelError           no provider is set, and the task has no way without one
+    │   ├── BudgetExceededError    the request might exceed a budget of the job; nothing was sent
+    │   ├── AnswerRefusedError     no answer of the model was valid; carries the fault of each
+    │   └── ProviderError          the provider refused the request or failed; carries the fault
     ├── ArchiveError               a file is no export, or was cut or altered
     ├── StorageError               the embedded engine cannot use its file
     │   └── StorageLocked          retryable: another program keeps the file locked
@@ -221,6 +226,26 @@ class ObjectStoreUnavailable(ObjectStoreError):
     """Object storage sent no complete answer, is overloaded, or is full."""
 
     retryable = True
+
+
+class AssistError(JobtableError):
+    """A model could not be asked, or its answer cannot be used."""
+
+
+class NoModelError(AssistError):
+    """No provider is set, and the caller has no way without one."""
+
+
+class BudgetExceededError(AssistError):
+    """A request might exceed the budget of a job. Nothing was sent."""
+
+
+class AnswerRefusedError(AssistError):
+    """None of a model's answers was valid."""
+
+    def __init__(self, message: str, faults: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class ArchiveError(JobtableError):

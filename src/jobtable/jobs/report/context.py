@@ -6,14 +6,15 @@ import contextlib
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TypeVar, Unpack, overload
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.report.assistant import Asking, Assistant, Assisted, Embedded, Embedding, Prompt, assistant_of
 from jobtable.jobs.report.buffer import Flusher, Timed
 from jobtable.jobs.report.captured_output import LineSender
 from jobtable.jobs.report.checkpoints import Checkpoint, Checkpoints, SavedState
@@ -31,8 +32,12 @@ from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.submit.definition import Definition
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.verbs import WorkVerbs
+
+M = TypeVar("M", bound="BaseModel")
 
 
 def _never() -> bool:
@@ -261,6 +266,37 @@ class JobContext:
         kept = Path(source) if isinstance(source, str) else source
         with self._noticing_loss():
             return self.work.recording.insist(lambda: self._artifacts.put(name, kept), f"store artifact {name}")
+
+    # --- models -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _assistant(self) -> Assistant:
+        return assistant_of(self)
+
+    @overload
+    def assist(self, purpose: str, prompt: Prompt, *, output: type[M], **how: Unpack[Asking]) -> M: ...
+
+    @overload
+    def assist(self, purpose: str, prompt: Prompt, **how: Unpack[Asking]) -> str: ...
+
+    def assist(
+        self, purpose: str, prompt: Prompt, *, output: type[BaseModel] | None = None, **how: Unpack[Asking]
+    ) -> Any:
+        """Ask a model, and return its text or, with `output`, a valid object of that class.
+
+        A retry of the job finds the recorded answer instead of paying again. See `Assistant.ask` for the errors.
+        """
+        return self.assisted(purpose, prompt, output=output, **how).value
+
+    def assisted(
+        self, purpose: str, prompt: Prompt, *, output: type[BaseModel] | None = None, **how: Unpack[Asking]
+    ) -> Assisted[Any]:
+        """Ask a model like `assist`; return the value with its cost, its records, and whether a model was asked."""
+        return self._assistant.ask(purpose, prompt, output=output, **how)
+
+    def embed(self, texts: Sequence[str], **how: Unpack[Embedding]) -> Embedded:
+        """Return a vector for each text, from a provider or from the model that the extra `embeddings` installs."""
+        return self._assistant.embed(texts, **how)
 
     # --- the run ----------------------------------------------------------------------------------------------------
 

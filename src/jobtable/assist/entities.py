@@ -1,0 +1,121 @@
+"""What is stored of models that were asked: calls, totals, and the limits that workers share.
+
+A call is recorded before it is sent, and its answer in one transaction with the totals, so both always agree. Amounts
+are whole nanodollars, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+from datetime import date as Date  # noqa: N812 - a field is called date
+from enum import StrEnum
+from typing import Any, Literal
+
+from jobtable.jobs.stored.entities import main
+from jobtable.jobs.stored.field_types import Count
+from jobtable.model import Attr, Entity, Json, Key, Stored, Timestamp, default
+
+
+class CallStatus(StrEnum):
+    """How far a call is."""
+
+    STARTED = "STARTED"
+    """It is about to be sent, or was sent and its answer is not recorded."""
+    ANSWERED = "ANSWERED"
+    REFUSED = "REFUSED"
+    """Its answer was not valid."""
+    FAILED = "FAILED"
+    NOT_ASKED = "NOT_ASKED"
+    """No provider is set: the way without a model was taken."""
+
+
+class AssistCall(Entity, table=main, type="ASSIST_CALL"):
+    """One request to a model, under the job that made it."""
+
+    key = Key("JOB#{job_id}", "ASSIST_CALL#{call_id}")
+    in_job = Key("JOB#{job_id}#ASSIST", "{started_at}#{call_id}", index="GSI3")
+    by_day = Key("ASSIST_DAY#{date}", "{started_at}#{call_id}", index="GSI1")
+    by_request = Key("ASSIST_REQUEST#{request_sha256}", "{status}#{started_at}", index="GSI2")
+
+    job_id: str
+    call_id: str
+    """The start of the request's SHA-256, so that a retry of the job finds it; random if nobody may find it."""
+    root_job_id: str
+    system: str
+    """The system to which the job belongs; empty for a user's own job."""
+    date: Date
+    purpose: str
+    kind: Literal["chat", "embed"]
+    provider: str
+    model: str
+    request_sha256: str
+    request_key: str
+    """The object with the whole request."""
+    attempt: Count = 1
+    cache: Literal["job", "store", "off"] = "job"
+    status: Attr[CallStatus] = default(CallStatus.STARTED)
+    lease_epoch: Attr[Count] = default(0)
+    """Of the run that sent it last."""
+    started_at: Timestamp
+    ended_at: Attr[Timestamp | None] = default(None)
+    answer: Attr[Json] = default(None)
+    """The text, or `{"object": key}` of a large one or of vectors."""
+    answered_by: Attr[str | None] = default(None)
+    """The model that answered, as the provider names it."""
+    reused_from: Attr[str | None] = default(None)
+    """`job_id/call_id` of the call whose answer was taken instead of asking: it cost nothing."""
+    tokens_in: Attr[Count] = default(0)
+    tokens_out: Attr[Count] = default(0)
+    reserved_tokens: Attr[Count] = default(0)
+    cost_nanodollars: Attr[Count] = default(0)
+    reserved_nanodollars: Attr[Count] = default(0)
+    price_version: Attr[str | None] = default(None)
+    """The date of the price table; None if it has no price for the model."""
+    tries: Attr[Count] = default(0)
+    """How often it was sent, with those that met a rate limit or a failure."""
+    seconds: Attr[float] = default(0.0)
+    error: Attr[str | None] = default(None)
+
+
+class AssistTotal(Entity, table=main, type="ASSIST_TOTAL"):
+    """What the calls of one job, and those of its whole tree, have used, with what open calls have reserved.
+
+    A job that is the root of others has one total for itself and one for its tree.
+    """
+
+    key = Key("JOB#{job_id}", "ASSIST_TOTAL#{scope}")
+
+    job_id: str
+    scope: Literal["job", "tree"]
+    calls: Attr[Count] = default(0)
+    tokens_in: Attr[Count] = default(0)
+    tokens_out: Attr[Count] = default(0)
+    cost_nanodollars: Attr[Count] = default(0)
+    reserved_tokens: Attr[Count] = default(0)
+    reserved_nanodollars: Attr[Count] = default(0)
+
+
+class AssistCost(Entity, table=main, type="ASSIST_COST"):
+    """What one system used of one model on one day. It stays when the jobs are deleted."""
+
+    key = Key("ASSIST_COSTS", "{date}#{system}#{provider}#{model}")
+
+    date: Stored[Date]
+    system: Stored[str]
+    provider: Stored[str]
+    model: Stored[str]
+    calls: Attr[Count] = default(0)
+    tokens_in: Attr[Count] = default(0)
+    tokens_out: Attr[Count] = default(0)
+    cost_nanodollars: Attr[Count] = default(0)
+
+
+class ProviderSlots(Entity, table=main, type="ASSIST_SLOTS"):
+    """Which calls now use a provider, over all workers, and until when nobody may ask it."""
+
+    key = Key("ASSIST_PROVIDER#{provider}", "SLOTS")
+
+    provider: str
+    revision: Attr[Count] = default(0)
+    holders: Attr[dict[str, Any]] = default({})
+    """For each call the second of the epoch after which its slot is free again, whatever became of its worker."""
+    paused_until: Attr[float] = default(0.0)

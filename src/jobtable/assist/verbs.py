@@ -1,0 +1,73 @@
+"""What is recorded of calls, as a protocol: the ledger on a store, and that of a worker with only a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from jobtable.assist.entities import AssistCall
+from jobtable.assist.providers import Usage
+from jobtable.jobs.report.assistant import Cache
+
+
+@dataclass(frozen=True)
+class CallPlan:
+    """A request that is about to be sent."""
+
+    purpose: str
+    kind: Literal["chat", "embed"]
+    provider: str
+    model: str
+    request: str
+    """The whole request as canonical JSON; its SHA-256 identifies it. Kept in the object store."""
+    most_usage: Usage
+    """The most that it can use, by which the budgets are checked."""
+    attempt: int = 1
+    """The number of the request within one question: above 1, an invalid answer was sent back with its fault."""
+    cache: Cache = "job"
+
+
+@dataclass(frozen=True)
+class BegunCall:
+    """A call that may be sent now, or one that has its answer already."""
+
+    call: AssistCall
+    answer: Any | None = None
+    """The recorded answer: nothing is sent."""
+
+
+class Ledger(Protocol):
+    """Records the calls of one run of a job; every verb fails with LeaseLostError after the run was lost."""
+
+    def begin(self, plan: CallPlan) -> BegunCall:
+        """Record a call before it is sent, and reserve its most cost; or return the answer that is recorded.
+
+        A call that began in a run that was lost is taken over, with the same id. BudgetExceededError if the total of
+        the job, or of a job above it, would exceed its budget together with what open calls have reserved.
+        """
+        ...
+
+    def end(self, call: AssistCall, answer: Any, usage: Usage, *, tries: int, seconds: float) -> AssistCall:
+        """Record an answer with its usage and cost, and add them to the totals, in one transaction."""
+        ...
+
+    def fail(
+        self, call: AssistCall, error: str, *, tries: int, seconds: float, usage: Usage | None = None
+    ) -> AssistCall:
+        """Record that a call failed, and release what it reserved; `usage` if it was charged nevertheless."""
+        ...
+
+    def refuse(self, call: AssistCall, fault: str) -> None:
+        """Record that the answer of a call was not valid, and why; what it cost stays counted."""
+        ...
+
+    def take_slot(self, provider: str, call_id: str, *, most: int, seconds: float) -> float:
+        """Take one of a provider's slots for so long; return 0, or the seconds to wait before trying again.
+
+        The slots are shared by all workers of the store, and so is a pause after a rate limit.
+        """
+        ...
+
+    def release_slot(self, provider: str, call_id: str, *, pause_seconds: float = 0.0) -> None:
+        """Return a slot; with a pause, nobody takes one before it is over."""
+        ...

@@ -95,12 +95,13 @@ class AssistTotal(Entity, table=main, type="ASSIST_TOTAL"):
 
 
 class AssistCost(Entity, table=main, type="ASSIST_COST"):
-    """What one system used of one model on one day. It stays when the jobs are deleted."""
+    """What one system used of one model for one purpose on one day. It stays when the jobs are deleted."""
 
-    key = Key("ASSIST_COSTS", "{date}#{system}#{provider}#{model}")
+    key = Key("ASSIST_COSTS", "{date}#{system}#{purpose}#{provider}#{model}")
 
     date: Stored[Date]
     system: Stored[str]
+    purpose: Stored[str]
     provider: Stored[str]
     model: Stored[str]
     calls: Attr[Count] = default(0)

@@ -15,6 +15,10 @@ from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Json, Key, Stored, Timestamp, default
 
 
+OWN_JOBS = "jobs"
+"""The system of calls of users' own jobs, which belong to none."""
+
+
 class CallStatus(StrEnum):
     """How far a call is."""
 
@@ -41,7 +45,7 @@ class AssistCall(Entity, table=main, type="ASSIST_CALL"):
     """The start of the request's SHA-256, so that a retry of the job finds it; random if nobody may find it."""
     root_job_id: str
     system: str
-    """The system to which the job belongs; empty for a user's own job."""
+    """The system to which the job belongs; `OWN_JOBS` for a user's own."""
     date: Date
     purpose: str
     kind: Literal["chat", "embed"]

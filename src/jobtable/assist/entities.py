@@ -14,7 +14,6 @@ from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Json, Key, Stored, Timestamp, default
 
-
 OWN_JOBS = "jobs"
 """The system of calls of users' own jobs, which belong to none."""
 
@@ -91,6 +90,11 @@ class AssistTotal(Entity, table=main, type="ASSIST_TOTAL"):
     job_id: str
     scope: Literal["job", "tree"]
     calls: Attr[Count] = default(0)
+    """Those that were sent and have ended, however they ended; neither reused answers nor ways without a model."""
+    failed_calls: Attr[Count] = default(0)
+    """Those of them that FAILED."""
+    unpriced_calls: Attr[Count] = default(0)
+    """Those of them that have tokens but no known price: they are missing in the cost."""
     tokens_in: Attr[Count] = default(0)
     tokens_out: Attr[Count] = default(0)
     cost_nanodollars: Attr[Count] = default(0)
@@ -109,6 +113,9 @@ class AssistCost(Entity, table=main, type="ASSIST_COST"):
     provider: Stored[str]
     model: Stored[str]
     calls: Attr[Count] = default(0)
+    """Counted as in AssistTotal."""
+    failed_calls: Attr[Count] = default(0)
+    unpriced_calls: Attr[Count] = default(0)
     tokens_in: Attr[Count] = default(0)
     tokens_out: Attr[Count] = default(0)
     cost_nanodollars: Attr[Count] = default(0)

@@ -8,6 +8,7 @@ from functools import cache
 from pydantic import BaseModel
 
 import jobtable.access.entities  # these modules declare the entities of the core's tables
+import jobtable.assist.entities
 import jobtable.workflows.asl.catalogue.records
 import jobtable.workflows.asl.entities
 import jobtable.workflows.durable.entities
@@ -27,12 +28,14 @@ CORE = "jobs"
 """What the core's own entities and access patterns are listed under."""
 WORKFLOWS = "workflows"
 """What those of state machines and functions are listed under."""
+ASSIST = "assist"
+"""What those of models that were asked are listed under."""
 
 
 @cache
 def systems() -> dict[str, tuple[Table, ...]]:
     """The tables by the system that uses them. The core and systems without tables of their own use the main table."""
-    found: dict[str, tuple[Table, ...]] = {CORE: (main,), WORKFLOWS: (workflows,)}
+    found: dict[str, tuple[Table, ...]] = {CORE: (main,), WORKFLOWS: (workflows,), ASSIST: (main,)}
     for system in registered():
         system.load_all(system.entities)
         found[system.name] = tuple(tables_of(system)) or (main,)
@@ -90,7 +93,7 @@ def system_of(module: str) -> str:
     for system in registered():
         if any(f"{module}.".startswith(f"{own}.") for own in (*system.entities, *system.patterns)):
             return system.name
-    return WORKFLOWS if module.startswith("jobtable.workflows.") else CORE
+    return next((each for each in (WORKFLOWS, ASSIST) if module.startswith(f"jobtable.{each}.")), CORE)
 
 
 def access_patterns() -> list[AccessPattern]:

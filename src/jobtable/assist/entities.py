@@ -54,6 +54,8 @@ class AssistCall(Entity, table=main, type="ASSIST_CALL"):
     request_key: str
     """The object with the whole request."""
     attempt: Count = 1
+    follows: Attr[str | None] = default(None)
+    """The call of the same question whose answer was refused, which this one sends back with its fault."""
     cache: Literal["job", "store", "off"] = "job"
     status: Attr[CallStatus] = default(CallStatus.STARTED)
     lease_epoch: Attr[Count] = default(0)

@@ -24,6 +24,8 @@ class CallPlan:
     """The most that it can use, by which the budgets are checked."""
     attempt: int = 1
     """The number of the request within one question: above 1, an invalid answer was sent back with its fault."""
+    follows: str | None = None
+    """The id of the call with that invalid answer."""
     cache: Cache = "job"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import date as Date  # noqa: N812 - a field is called date
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.field_types import Count
@@ -74,17 +74,22 @@ class AssistCall(Entity, table=main, type="ASSIST_CALL"):
     cost_nanodollars: Attr[Count] = default(0)
     reserved_nanodollars: Attr[Count] = default(0)
     price_version: Attr[str | None] = default(None)
-    """The date of the price table; None if it has no price for the model."""
+    """Which table the price is from, and of what date; None if no price is known for the model."""
+    price_in: Attr[Count] = default(0)
+    """Nanodollars for a million tokens of the request."""
+    price_out: Attr[Count] = default(0)
+    """The same for tokens of the answer."""
     tries: Attr[Count] = default(0)
-    """How often it was sent, with those that met a rate limit or a failure."""
+    """How often it was sent, with those that met a rate limit or a failure; 0 until its first end."""
     seconds: Attr[float] = default(0.0)
     error: Attr[str | None] = default(None)
 
 
 class AssistTotal(Entity, table=main, type="ASSIST_TOTAL"):
-    """What the calls of one job, and those of its whole tree, have used, with what open calls have reserved.
+    """What calls have used, with what open ones have reserved: those of one job, or those of it and all below it.
 
-    A job that is the root of others has one total for itself and one for its tree.
+    Every job that asks has a total of its own. The root of its tree has one of the tree, and so has each job with a
+    budget, which covers all below it.
     """
 
     key = Key("JOB#{job_id}", "ASSIST_TOTAL#{scope}")
@@ -100,8 +105,17 @@ class AssistTotal(Entity, table=main, type="ASSIST_TOTAL"):
     tokens_in: Attr[Count] = default(0)
     tokens_out: Attr[Count] = default(0)
     cost_nanodollars: Attr[Count] = default(0)
-    reserved_tokens: Attr[Count] = default(0)
-    reserved_nanodollars: Attr[Count] = default(0)
+    held_tokens: Attr[Count] = default(0)
+    """Used, or reserved by open calls: one condition on it keeps a budget."""
+    held_nanodollars: Attr[Count] = default(0)
+
+    @property
+    def reserved_tokens(self) -> int:
+        return self.held_tokens - self.tokens_in - self.tokens_out
+
+    @property
+    def reserved_nanodollars(self) -> int:
+        return self.held_nanodollars - self.cost_nanodollars
 
 
 class AssistCost(Entity, table=main, type="ASSIST_COST"):
@@ -129,7 +143,6 @@ class ProviderSlots(Entity, table=main, type="ASSIST_SLOTS"):
     key = Key("ASSIST_PROVIDER#{provider}", "SLOTS")
 
     provider: str
-    revision: Attr[Count] = default(0)
-    holders: Attr[dict[str, Any]] = default({})
-    """For each call the second of the epoch after which its slot is free again, whatever became of its worker."""
+    holders: Attr[dict[str, float]] = default({})
+    """By `job_id/call_id`, the second of the epoch after which a slot is free again, whatever became of its worker."""
     paused_until: Attr[float] = default(0.0)

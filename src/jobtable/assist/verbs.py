@@ -27,6 +27,8 @@ class CallPlan:
     follows: str | None = None
     """The id of the call with that invalid answer."""
     cache: Cache = "job"
+    is_batch: bool = False
+    """Whether it is a whole batch, which has a price of its own."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from jobtable.system import Service, System, registered
 
 if TYPE_CHECKING:  # loaded when they are used
     from jobtable.access.tokens import Tokens
+    from jobtable.assist.costs import AssistReads
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.stored.locations import JobObjects
     from jobtable.jobs.verbs import JobVerbs
@@ -159,6 +160,15 @@ class Services:
 
         self._prepare_workflows()
         return LambdaApi(service_of(self.engine))
+
+    @cached_property
+    def assist(self) -> AssistReads:
+        """The calls of models, and what they cost."""
+        from jobtable.assist.costs import AssistReads
+        from jobtable.jobs.stored.entities import main
+
+        self._prepare(main)
+        return AssistReads(self.store, self.objects)
 
     def get(self, kind: type[T]) -> T:
         """Return the service of this class, or raise DefinitionError if no system declares it."""

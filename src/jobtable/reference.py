@@ -8,13 +8,13 @@ from functools import cache
 from pydantic import BaseModel
 
 import jobtable.access.entities  # these modules declare the entities of the core's tables
-import jobtable.assist.entities
 import jobtable.workflows.asl.catalogue.records
 import jobtable.workflows.asl.entities
 import jobtable.workflows.durable.entities
 import jobtable.workflows.function_records
 import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
+from jobtable.assist import costs
 from jobtable.errors import missing
 from jobtable.jobs.read import queries
 from jobtable.jobs.stored.entities import main
@@ -98,7 +98,7 @@ def system_of(module: str) -> str:
 
 def access_patterns() -> list[AccessPattern]:
     """Every access pattern of the core and the systems, in the order of the systems."""
-    places = {queries.__name__: 0}
+    places = {queries.__name__: 0, costs.__name__: 1}
     for system in registered():
         for path in system.patterns:
             places.setdefault(system.load(path).__name__, len(places))

@@ -27,7 +27,11 @@ page.
 def worlds() -> list[World]:
     """The worlds of all systems."""
     files = sorted(_TESTS.glob("systems/*/*access_patterns.py"))
-    names = ["access_patterns.jobs", *(".".join(file.relative_to(_TESTS).with_suffix("").parts) for file in files)]
+    names = [
+        "access_patterns.jobs",
+        "access_patterns.assist",
+        *(".".join(file.relative_to(_TESTS).with_suffix("").parts) for file in files),
+    ]
     return [importlib.import_module(f"tests.{name}").WORLD for name in names]
 
 

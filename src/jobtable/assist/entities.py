@@ -85,6 +85,25 @@ class AssistCall(Entity, table=main, type="ASSIST_CALL"):
     error: Attr[str | None] = default(None)
 
 
+class AssistVectors(Entity, table=main, type="ASSIST_VECTORS"):
+    """Which texts have vectors in the answer of a call, so that other jobs find them without asking a model.
+
+    One item for a batch, because an item for each text would cost more than most models do.
+    """
+
+    key = Key("JOB#{job_id}", "ASSIST_VECTORS#{call_id}")
+    by_model = Key("ASSIST_VECTORS#{provider}#{model}", "{created_at}#{call_id}", index="GSI1")
+
+    job_id: str
+    call_id: str
+    provider: str
+    model: str
+    created_at: Timestamp
+    dimensions: Count
+    digests: bytes
+    """The first 16 bytes of the SHA-256 of each text, in the order of the vectors."""
+
+
 class AssistTotal(Entity, table=main, type="ASSIST_TOTAL"):
     """What calls have used, with what open ones have reserved: those of one job, or those of it and all below it.
 

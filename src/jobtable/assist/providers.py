@@ -106,6 +106,14 @@ class ProviderError(AssistError):
         return self.fault in RETRYABLE
 
 
+@dataclass(frozen=True)
+class EmbedLimits:
+    """How much one request for vectors may have."""
+
+    texts: int = 256
+    tokens: int = 100_000
+
+
 class Provider(Protocol):
     """A service that answers. It sends one request and neither retries nor records: that is done once, for all."""
 
@@ -113,6 +121,7 @@ class Provider(Protocol):
     """As the settings name it."""
     kind: str
     """`openai`, `bedrock`, `local` or `none`."""
+    embed_limits: EmbedLimits
 
     def chat(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer:
         """Return the answer, or raise ProviderError.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -74,4 +75,12 @@ class Ledger(Protocol):
 
     def release_slot(self, provider: str, call_id: str, *, pause_seconds: float = 0.0) -> None:
         """Return a slot; with a pause, nobody takes one before it is over."""
+        ...
+
+    def skip(self, plan: CallPlan) -> AssistCall:
+        """Record that no model was asked, because no provider is set: the way without one is taken."""
+        ...
+
+    def share(self, call: AssistCall, digests: Sequence[bytes], dimensions: int) -> None:
+        """Let every job find the vectors of an answered call by the digests of its texts, in their order."""
         ...

@@ -1,23 +1,30 @@
-"""OpenAI's HTTP API: chat completions, embeddings, models and stored completions."""
+"""OpenAI's HTTP API: which request is answered by what."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import struct
-import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
+from jobtable.testing.assist.answered_keys import AnsweredKeys
+from jobtable.testing.assist.openai_answers import LOST, answer, delivered, page
+from jobtable.testing.assist.openai_batches import Batches
 from jobtable.testing.assist.openai_checks import chat_question, embed_question
+from jobtable.testing.assist.openai_files import Files, fingerprint_of
 from jobtable.testing.assist.openai_refusals import Refusal, scripted_refusal
-from jobtable.testing.assist.replies import Question, Reply, count_tokens
+from jobtable.testing.assist.replies import Question, Reply
 from jobtable.testing.assist.service import Request, Response, Service
 
-_FINISHES = {"stop": "stop", "length": "length", "refused": "content_filter"}
+
+class _Route(NamedTuple):
+    method: str
+    path: str
+    operation: str
+    """By which a test scripts it."""
+    act: Callable[[Request, str], Any]
+    """Takes the id in the path; returns what becomes the body."""
 
 
 class OpenAiApi:
@@ -25,30 +32,36 @@ class OpenAiApi:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._answered: dict[str, tuple[str, Response]] = {}
-        self._locks: dict[str, RLock] = defaultdict(RLock)
-        self._stored: list[dict[str, Any]] = []
+        self._lock = RLock()
+        self._keys = AnsweredKeys()
+        self._files = files = Files()
+        batches = Batches(service, files)
+        self._routes = (
+            _Route("GET", "/v1/models", "models.list", lambda each, _: page(self._models(), each.query)),
+            _Route("GET", "/v1/chat/completions", "chat.list", lambda each, _: page(self._stored(each), each.query)),
+            _Route("POST", "/v1/files", "files.create", lambda each, _: files.upload(each)),
+            _Route("GET", "/v1/files", "files.list", lambda each, _: page(self._uploads(each), each.query)),
+            _Route("GET", "/v1/files/(.+)/content", "files.content", lambda _, id_: files.content(id_)),
+            _Route("GET", "/v1/files/([^/]+)", "files.retrieve", lambda _, id_: files.describe(id_)),
+            _Route("DELETE", "/v1/files/([^/]+)", "files.delete", lambda _, id_: files.delete(id_)),
+            _Route("POST", "/v1/batches", "batches.create", lambda each, _: batches.create(parsed(each))),
+            _Route("GET", "/v1/batches", "batches.list", lambda each, _: page(batches.newest_first(), each.query)),
+            _Route("GET", "/v1/batches/([^/]+)", "batches.retrieve", lambda _, id_: batches.describe(id_)),
+            _Route("POST", "/v1/batches/([^/]+)/cancel", "batches.cancel", lambda _, id_: batches.cancel(id_)),
+        )
 
     def respond(self, request: Request) -> Response:
         """Answer one request below /v1."""
         try:
             self._check_key(request)
-            return self._routed(request)
+            match request.method, request.path:
+                case "POST", "/v1/chat/completions":
+                    return self._ask(request, chat_question)
+                case "POST", "/v1/embeddings":
+                    return self._ask(request, embed_question)
+            return self._operate(request)
         except Refusal as refusal:
             return refusal.response()
-
-    def answer(self, question: Question, body: Mapping[str, Any]) -> Response:
-        """Answer a valid question as the script says, and charge it; Refusal if the script says so."""
-        service = self._service
-        reply = service.reply_to(question)
-        service.wait_as_told(reply)
-        if reply.loses == "request":
-            return Response(200, b"", is_lost=True)
-        if reply.trouble is not None:
-            raise scripted_refusal(reply)
-        made, tokens = (self._chat if question.kind == "chat" else self._embed)(question, reply, body)
-        service.charge(question, *tokens)
-        return delivered(made, reply)
 
     def _check_key(self, request: Request) -> None:
         keys = self._service.options.keys
@@ -61,108 +74,47 @@ class OpenAiApi:
             # The genuine service masks the middle; others repeat the whole key, so this one does.
             raise Refusal(f"Incorrect API key provided: {key}.", code="invalid_api_key", status=401)
 
-    def _routed(self, request: Request) -> Response:
-        known: dict[tuple[str, str], Callable[[Request], Response]] = {
-            ("POST", "/v1/chat/completions"): lambda each: self._ask(each, chat_question),
-            ("POST", "/v1/embeddings"): lambda each: self._ask(each, embed_question),
-            ("GET", "/v1/chat/completions"): self._list_stored,
-            ("GET", "/v1/models"): self._list_models,
-        }
-        handler = known.get((request.method, request.path))
-        if handler is None:
-            raise Refusal(f"Invalid URL ({request.method} {request.path})", status=404)
-        return handler(request)
-
     def _ask(self, request: Request, question_of: Callable[..., Question]) -> Response:
         body = parsed(request)
         question = question_of(body, self._service.options, request.key)
-        return self.once(request, lambda: self.answer(question, body))
+        content = request.path.encode() + request.body
+        return self._keys.once(request.key, content, lambda: answer(self._service, question, body))
 
-    def once(self, request: Request, act: Callable[[], Response]) -> Response:
-        """Do what a request asks, or return what was answered to its key; concurrent requests of a key wait."""
-        if request.key is None:
-            return act()
-        print_ = hashlib.sha256(request.path.encode() + b"\0" + request.body).hexdigest()
-        with self._locks[request.key]:
-            if request.key in self._answered:
-                before, response = self._answered[request.key]
-                if before != print_:
-                    raise Refusal(
-                        "Keys for idempotent requests can only be used with the same parameters they were first used "
-                        "with.",
-                        code="idempotency_error",
-                        status=409,
-                    )
-                return response
-            response = act()
-            if not (response.is_lost and not response.body):
-                self._answered[request.key] = print_, Response(response.status, response.body, response.headers)
-            return response
+    def _operate(self, request: Request) -> Response:
+        """Do what is not a question, unless the script says how it fails."""
+        tried = (
+            (each, re.fullmatch(each.path, request.path)) for each in self._routes if each.method == request.method
+        )
+        route, found = next(((each, match) for each, match in tried if match), (None, None))
+        if route is None or found is None:
+            raise Refusal(f"Invalid URL ({request.method} {request.path})", status=404)
+        id_ = found[1] if found.groups() else ""
+        content = fingerprint_of(request) if route.operation == "files.create" else request.body
+        key = request.key if request.method == "POST" else None
+        return self._keys.once(key, content, lambda: self._act(route, request, id_))
 
-    def _chat(self, question: Question, reply: Reply, body: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
-        text = self._service.text_of(question, reply)
-        tokens = _counted(question, reply, text)
-        is_call = isinstance(body.get("tool_choice"), dict)
-        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-        if reply.finish == "refused":
-            message |= {"content": None, "refusal": reply.text or "I'm sorry, I can't assist with that."}
-        elif is_call:
-            called = {"name": body["tool_choice"]["function"]["name"], "arguments": text}
-            message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": called}]}
-        made: dict[str, Any] = {
-            "id": f"chatcmpl-{_hex(text.encode())}",
-            "object": "chat.completion",
-            "created": int(time.time()),
-            "model": f"{question.model}-2026-01-01",
-            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": _FINISHES[reply.finish]}],
-            "usage": _usage(tokens, "prompt_tokens", "completion_tokens"),
-        }
-        if not reply.has_usage:
-            del made["usage"]
-        if body.get("store"):
-            with self._service.lock:
-                self._stored.append({**made, "metadata": body.get("metadata") or {}})
-        return made, tokens
+    def _act(self, route: _Route, request: Request, id_: str) -> Response:
+        reply = self._service.next_reply(route.operation) or Reply()
+        self._service.wait_as_told(reply)
+        if reply.loses == "request":
+            return LOST
+        if reply.trouble is not None:
+            raise scripted_refusal(reply)
+        with self._lock:
+            return delivered(route.act(request, id_), reply)
 
-    def _embed(self, question: Question, reply: Reply, body: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
-        vectors = self._service.vectors_of(question, reply)
-        tokens = _counted(question, reply, "")
-        is_packed = body.get("encoding_format") == "base64"
-        data = [
-            {"object": "embedding", "index": number, "embedding": _packed(vector) if is_packed else vector}
-            for number, vector in enumerate(vectors)
-        ]
-        made = {"object": "list", "data": data, "model": question.model, "usage": _usage(tokens, "prompt_tokens")}
-        if not reply.has_usage:
-            del made["usage"]
-        return made, tokens
-
-    def _list_stored(self, request: Request) -> Response:
-        wanted = {
-            name.removeprefix("metadata[").removesuffix("]"): values[0]
-            for name, values in request.query.items()
-            if name.startswith("metadata[")
-        }
-        with self._service.lock:
-            found = [each for each in self._stored if wanted.items() <= each["metadata"].items()]
-        return listed(found)
-
-    def _list_models(self, request: Request) -> Response:
+    def _models(self) -> list[dict[str, Any]]:
         models = self._service.options.models or ()
-        return listed([{"id": each, "object": "model", "created": 0, "owned_by": "test"} for each in models])
+        return [{"id": each, "object": "model", "created": 0, "owned_by": "test"} for each in models]
 
+    def _stored(self, request: Request) -> list[dict[str, Any]]:
+        """Return the stored completions that have the metadata in a query."""
+        named = ((re.fullmatch(r"metadata\[(.+)\]", name), values[0]) for name, values in request.query.items())
+        wanted = {found[1]: value for found, value in named if found}
+        return [each for each in self._service.stored if wanted.items() <= each["metadata"].items()]
 
-def delivered(made: Any, reply: Reply) -> Response:
-    """Return an answer, and how its delivery fails."""
-    body = json.dumps(made).encode()
-    return Response(
-        200,
-        body,
-        {"x-request-id": f"req_{_hex(body)}", **reply.headers},
-        garbled=None if reply.body is None else reply.body.encode(),
-        cut_after=reply.cut_after,
-        is_lost=reply.loses == "answer",
-    )
+    def _uploads(self, request: Request) -> list[dict[str, Any]]:
+        return self._files.newest_first(request.query.get("purpose", [None])[0])
 
 
 def parsed(request: Request) -> dict[str, Any]:
@@ -177,26 +129,3 @@ def parsed(request: Request) -> dict[str, Any]:
             "library correctly. The OpenAI API expects a JSON payload, but what was sent was not valid JSON.)"
         )
     return body
-
-
-def listed(found: list[dict[str, Any]]) -> Response:
-    """Return a whole list as one page."""
-    ends = {"first_id": found[0]["id"], "last_id": found[-1]["id"]} if found else {"first_id": None, "last_id": None}
-    return Response(200, json.dumps({"object": "list", "data": found, **ends, "has_more": False}).encode())
-
-
-def _counted(question: Question, reply: Reply, text: str) -> tuple[int, int]:
-    tokens_in = question.tokens if reply.tokens_in is None else reply.tokens_in
-    return tokens_in, count_tokens(text) if reply.tokens_out is None else reply.tokens_out
-
-
-def _usage(tokens: tuple[int, int], *names: str) -> dict[str, int]:
-    return {**dict(zip(names, tokens, strict=False)), "total_tokens": sum(tokens)}
-
-
-def _packed(vector: list[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
-
-
-def _hex(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:24]

@@ -40,6 +40,11 @@ class Response:
     is_lost: bool = False
     """The connection closes without a byte."""
 
+    @property
+    def was_done(self) -> bool:
+        """Whether the service did what was asked, even if its answer is lost."""
+        return bool(self.body) or not self.is_lost
+
 
 @dataclass(frozen=True)
 class Charge:
@@ -69,7 +74,7 @@ class Options:
     most_tokens: int = 128_000
     """The longest prompt."""
     polls_of_batch: int = 2
-    """How often a batch is retrieved until it is complete."""
+    """How often a batch is retrieved until its lines are done; it is complete at the next look."""
     lines_until_expiry: int | None = None
     """How many lines of a batch are done when it expires; None if it completes."""
 
@@ -84,6 +89,8 @@ class Service:
         self.questions: list[Question] = []
         """Every valid question, also those whose answer was already known."""
         self.charges: list[Charge] = []
+        self.stored: list[dict[str, Any]] = []
+        """The completions that clients asked to store."""
         self.lock = threading.RLock()
         self._function = script if callable(script) else None
         self._queues: dict[str, deque[Reply]] = defaultdict(deque)

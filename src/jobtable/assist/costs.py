@@ -70,14 +70,18 @@ class WholeCall:
 
 
 def used_by(call: AssistCall) -> Used:
-    """Return what a call adds to the totals: nothing until it has ended, and nothing if no model was asked."""
-    if call.status not in _COUNTED or call.reused_from is not None:
+    """Return what a call adds to the totals: nothing until it has ended, and nothing if no model was asked.
+
+    What a failed call used stays counted while it is sent again.
+    """
+    if call.reused_from is not None:
         return Used()
+    has_ended = call.status in _COUNTED
     tokens = call.tokens_in + call.tokens_out
     return Used(
-        calls=1,
+        calls=int(has_ended),
         failed_calls=int(call.status is CallStatus.FAILED),
-        unpriced_calls=int(tokens > 0 and call.price_version is None),
+        unpriced_calls=int(has_ended and tokens > 0 and call.price_version is None),
         tokens_in=call.tokens_in,
         tokens_out=call.tokens_out,
         cost_nanodollars=call.cost_nanodollars,

@@ -56,7 +56,7 @@ class AssistCall(Entity, table=main, type="ASSIST_CALL"):
     attempt: Count = 1
     follows: Attr[str | None] = default(None)
     """The call of the same question whose answer was refused, which this one sends back with its fault."""
-    cache: Literal["job", "store", "off"] = "job"
+    cache: Attr[Literal["job", "store", "off"]] = default("job")
     status: Attr[CallStatus] = default(CallStatus.STARTED)
     lease_epoch: Attr[Count] = default(0)
     """Of the run that sent it last."""
@@ -80,7 +80,7 @@ class AssistCall(Entity, table=main, type="ASSIST_CALL"):
     price_out: Attr[Count] = default(0)
     """The same for tokens of the answer."""
     tries: Attr[Count] = default(0)
-    """How often it was sent, with those that met a rate limit or a failure; 0 until its first end."""
+    """How often it was sent, with those that met a rate limit or a failure."""
     seconds: Attr[float] = default(0.0)
     error: Attr[str | None] = default(None)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from jobtable.assist.entities import AssistCall
+from jobtable.assist.prices import Price
 from jobtable.assist.providers import Usage
 from jobtable.jobs.report.assistant import Cache
 
@@ -28,8 +31,20 @@ class CallPlan:
     follows: str | None = None
     """The id of the call with that invalid answer."""
     cache: Cache = "job"
-    is_batch: bool = False
-    """Whether it is a whole batch, which has a price of its own."""
+    price: Price | None = None
+    """What its tokens cost, as `PriceTable.find` says, where batches have their own. A job with a budget in money asks
+    no model without a price."""
+    call_id: str = ""
+    """By default the start of the request's SHA-256, or random with `cache="off"`."""
+
+    def __post_init__(self) -> None:
+        if not self.call_id:
+            digits = uuid.uuid4().hex if self.cache == "off" else self.request_sha256[:32]
+            object.__setattr__(self, "call_id", f"{self.kind}-{digits}")
+
+    @property
+    def request_sha256(self) -> str:
+        return hashlib.sha256(self.request.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -42,18 +57,33 @@ class BegunCall:
 
 
 class Ledger(Protocol):
-    """Records the calls of one run of a job; every verb fails with LeaseLostError after the run was lost."""
+    """Records the calls of one run of a job; every verb fails with LeaseLostError after the run was lost.
+
+    Every call that began without an answer must be ended or failed, whatever happens meanwhile: until then, other
+    threads and processes of the run that ask the same wait for it.
+    """
 
     def begin(self, plan: CallPlan) -> BegunCall:
         """Record a call before it is sent, and reserve its most cost; or return the answer that is recorded.
 
-        A call that began in a run that was lost is taken over, with the same id. BudgetExceededError if the total of
-        the job, or of a job above it, would exceed its budget together with what open calls have reserved.
+        If another thread or process of the run is asking the same, wait for it. A call that failed, or whose sender was
+        lost, is taken over with the same id. The answer may be one that was refused, as its status says.
+        BudgetExceededError if the total of the job, or of a job above it, would exceed its budget together with what
+        open calls have reserved.
         """
         ...
 
-    def end(self, call: AssistCall, answer: Any, usage: Usage, *, tries: int, seconds: float) -> AssistCall:
-        """Record an answer with its usage and cost, and add them to the totals, in one transaction."""
+    def end(
+        self,
+        call: AssistCall,
+        answer: Any,
+        usage: Usage,
+        *,
+        tries: int,
+        seconds: float,
+        answered_by: str | None = None,
+    ) -> AssistCall:
+        """Record an answer (any JSON) with its usage and cost, and add them to the totals, in one transaction."""
         ...
 
     def fail(
@@ -62,7 +92,7 @@ class Ledger(Protocol):
         """Record that a call failed, and release what it reserved; `usage` if it was charged nevertheless."""
         ...
 
-    def refuse(self, call: AssistCall, fault: str) -> None:
+    def refuse(self, call: AssistCall, fault: str) -> AssistCall:
         """Record that the answer of a call was not valid, and why; what it cost stays counted."""
         ...
 

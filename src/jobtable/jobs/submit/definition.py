@@ -84,6 +84,10 @@ class Definition(BaseModel):
     """How long the job may take to end by itself when asked to stop."""
     on_end: Annotated[str, Field(pattern=_ON_END.pattern)] | None = None
     """A function of this package that adds to the transaction in which the job ends; see `lifecycle/last_acts.py`."""
+    max_cost: Annotated[float, Field(ge=0, le=10**6, allow_inf_nan=False)] | None = None
+    """The most US dollars that models asked by the job and all below it may cost, by their list prices."""
+    max_tokens: Annotated[int, Field(ge=0, le=10**15)] | None = None
+    """The most tokens that these requests and answers may have."""
 
     _problem: str | None = PrivateAttr(default=None)
 
@@ -203,6 +207,10 @@ class NewJob:
     grace_seconds: float = 10.0
     on_end: str | None = None
     """`module:function` of this package that adds to the transaction in which the job ends."""
+    max_cost: float | None = None
+    """The most US dollars that models asked by the job and all below it may cost, by their list prices."""
+    max_tokens: int | None = None
+    """The most tokens that these requests and answers may have."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """More members of job_config, for the system that makes the job; not those of a job itself, such as `retry`."""
     depends_on: tuple[DependsOn, ...] = ()

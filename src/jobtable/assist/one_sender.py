@@ -1,0 +1,138 @@
+"""One sender for each call: threads and forked processes of a run that ask the same wait for the first one.
+
+The turn is a lock of a file, which the operating system releases even if the process is killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jobtable.assist.entities import AssistCall
+from jobtable.assist.providers import Usage
+from jobtable.assist.verbs import BegunCall, CallPlan, Ledger
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.model.fields import format_timestamp
+
+
+class OneSender(Ledger):
+    """A ledger of which one thread at a time sends a call, from its `begin` to its `end` or `fail`."""
+
+    def __init__(self, records: Ledger, lease: Lease) -> None:
+        self._records = records
+        self._lease = lease
+        self._turns: dict[str, _Turn] = {}
+
+    def begin(self, plan: CallPlan) -> BegunCall:
+        turn = self._turns.get(plan.call_id)
+        if turn is None or not turn.is_own:
+            turn = _Turn(_lock_file(self._lease, plan.call_id))
+            self._turns[plan.call_id] = turn
+        try:
+            begun = self._records.begin(plan)
+        except BaseException:
+            self._leave(plan.call_id)
+            raise
+        if begun.answer is not None:
+            self._leave(plan.call_id)
+        return begun
+
+    def end(
+        self,
+        call: AssistCall,
+        answer: Any,
+        usage: Usage,
+        *,
+        tries: int,
+        seconds: float,
+        answered_by: str | None = None,
+    ) -> AssistCall:
+        try:
+            return self._records.end(call, answer, usage, tries=tries, seconds=seconds, answered_by=answered_by)
+        finally:
+            self._leave(call.call_id)
+
+    def fail(
+        self, call: AssistCall, error: str, *, tries: int, seconds: float, usage: Usage | None = None
+    ) -> AssistCall:
+        try:
+            return self._records.fail(call, error, tries=tries, seconds=seconds, usage=usage)
+        finally:
+            self._leave(call.call_id)
+
+    def refuse(self, call: AssistCall, fault: str) -> AssistCall:
+        return self._records.refuse(call, fault)
+
+    def take_slot(self, provider: str, call_id: str, *, most: int, seconds: float) -> float:
+        return self._records.take_slot(provider, call_id, most=most, seconds=seconds)
+
+    def release_slot(self, provider: str, call_id: str, *, pause_seconds: float = 0.0) -> None:
+        self._records.release_slot(provider, call_id, pause_seconds=pause_seconds)
+
+    def skip(self, plan: CallPlan) -> AssistCall:
+        return self._records.skip(plan)
+
+    def share(self, call: AssistCall, digests: Sequence[bytes], dimensions: int) -> None:
+        self._records.share(call, digests, dimensions)
+
+    def _leave(self, call_id: str) -> None:
+        turn = self._turns.get(call_id)
+        if turn is not None and turn.is_own:
+            del self._turns[call_id]
+            turn.leave()
+
+
+class _Turn:
+    """The turn of one thread, which waits for it when it is made."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._owner = _this_thread()
+        self._file = self._locked()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this thread has it; a forked process does not have that of its parent."""
+        return self._owner == _this_thread()
+
+    def _locked(self) -> int:
+        while True:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if self._is_current(file):
+                    return file
+            except BaseException:
+                os.close(file)
+                raise
+            os.close(file)
+
+    def _is_current(self, file: int) -> bool:
+        """Whether the lock is that of the file which others find: the last holder deletes it."""
+        try:
+            return os.path.samestat(os.fstat(file), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+    def leave(self) -> None:
+        self._path.unlink(missing_ok=True)
+        # Closing the file does not unlock it while a forked process has a copy.
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+        os.close(self._file)
+
+
+def _this_thread() -> tuple[int, int]:
+    return os.getpid(), threading.get_ident()
+
+
+def _lock_file(lease: Lease, call_id: str) -> Path:
+    """Return the file for a call of a run, the same in all its processes, which are on one machine."""
+    job = lease.job
+    named = f"{job.job_id} {format_timestamp(job.created_at)} {lease.epoch} {lease.instance_id} {call_id}"
+    return Path(tempfile.gettempdir(), f"jobtable-call-{hashlib.sha256(named.encode()).hexdigest()[:32]}.lock")

@@ -1,0 +1,132 @@
+"""What requests cost: list prices of models by kind of provider, in whole nanodollars."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date as Date  # noqa: N812 - a field is called date
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from jobtable.assist.providers import Usage
+from jobtable.errors import SettingsError
+from jobtable.jobs.submit.definition import refusal
+
+NANODOLLARS = 1_000_000_000
+"""In one US dollar."""
+_MILLION = 1_000_000
+_VERSION = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+_GEOGRAPHY = re.compile(r"^(us|us-gov|eu|apac|au|jp|global)\.")
+_Dollars = Annotated[Decimal, Field(ge=0, le=1_000_000)]
+
+
+def dollars(nanodollars: int) -> str:
+    """Return an amount for people: at least cents, and as much more as it has down to a millionth."""
+    whole, _, part = f"{Decimal(nanodollars) / NANODOLLARS:,.6f}".partition(".")
+    return f"${whole}.{part.rstrip('0'):0<2}"
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a million tokens cost, in nanodollars, and the table that says so."""
+
+    tokens_in: int
+    tokens_out: int
+    version: str
+
+    def cost_of(self, usage: Usage) -> int:
+        """Return the nanodollars of a usage, rounded up."""
+        return -(-(usage.tokens_in * self.tokens_in + usage.tokens_out * self.tokens_out) // _MILLION)
+
+
+FREE = Price(0, 0, "free")
+"""Of a model that runs in the worker itself."""
+
+
+class _ModelPrice(BaseModel):
+    """US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: _Dollars
+    output: _Dollars = Decimal(0)
+    batch_input: _Dollars | None = None
+    """In a batch; by default half."""
+    batch_output: _Dollars | None = None
+
+    def price(self, version: str, *, is_batch: bool) -> Price:
+        tokens_in, tokens_out = self.input, self.output
+        if is_batch:
+            tokens_in = tokens_in / 2 if self.batch_input is None else self.batch_input
+            tokens_out = tokens_out / 2 if self.batch_output is None else self.batch_output
+            version = f"{version}, batch"
+        return Price(round(tokens_in * NANODOLLARS), round(tokens_out * NANODOLLARS), version)
+
+
+class _File(BaseModel):
+    """A file of prices: a date, and a table of models for each kind of provider."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    date: Date
+    models: dict[str, dict[str, _ModelPrice]]
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """Prices by kind of provider and model; those of a user's own file come before the list prices."""
+
+    files: tuple[tuple[str, _File], ...]
+
+    @staticmethod
+    def load(own: Path | None = None) -> PriceTable:
+        """Read the list prices, and before them a file of the user's own, or raise SettingsError."""
+        return PriceTable((_list_prices(),) if own is None else (("own", _read(own)), _list_prices()))
+
+    def find(self, kind: str, model: str, *, is_batch: bool = False) -> Price | None:
+        """Return the price of a model, or None if none is known; a local model is free.
+
+        A name with a version, as in `gpt-4.1-2025-04-14`, has the price of the name without it; one on Bedrock with the
+        prefix of a geography, as in `eu.amazon.nova-pro-v1:0`, that of the model.
+        """
+        if kind in ("local", "none"):
+            return FREE
+        for name, file in self.files:
+            known = file.models.get(kind, {})
+            found = next((known[each] for each in _names_of(model) if each in known), None)
+            if found is not None:
+                return found.price(f"{name} {file.date}", is_batch=is_batch)
+        return None
+
+
+def _names_of(model: str) -> Iterable[str]:
+    """Return the name of a model, and the same without its version or its geography."""
+    return dict.fromkeys((model, _VERSION.sub("", model), _GEOGRAPHY.sub("", model)))
+
+
+@cache
+def _list_prices() -> tuple[str, _File]:
+    return "list", _parsed(files("jobtable.assist").joinpath("prices.toml").read_text("utf-8"), "the list prices")
+
+
+def _read(path: Path) -> _File:
+    try:
+        return _parsed(path.read_text("utf-8"), f"the prices in {path}")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read the prices in {path}: {error}") from error
+
+
+def _parsed(text: str, what: str) -> _File:
+    try:
+        return _File.model_validate(tomllib.loads(text, parse_float=Decimal))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{what} are not valid TOML: {error}") from error
+    except ValidationError as error:
+        raise SettingsError(str(refusal(what, error))) from error

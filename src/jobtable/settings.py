@@ -17,6 +17,8 @@ from jobtable.errors import SettingsError
 FILE_NAME = "jobtable.toml"
 FILE_VARIABLE = "JOBTABLE_CONFIG"
 DEFAULT_STORE = "file:.jobtable/jobtable.db"
+SECTIONS = {"assist": "jobtable.assist.settings"}
+"""Tables of the file that have settings of their own, and the modules that read them."""
 _OPTION_OF = {"queues": "--queue"}
 """Options whose names differ from their settings."""
 _PROBLEMS = {
@@ -110,6 +112,15 @@ def resolve(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Pa
     return Resolved(Settings.model_validate(values), sources)
 
 
+def section(name: str, environment: Mapping[str, str], folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return where a table of the file is written, and what it has; it is empty if it is missing."""
+    file = _file(environment, folder)
+    found = _read(file).get(name, {}) if file else {}
+    if not isinstance(found, dict):
+        raise SettingsError(f"{file}, {name}: write a table, as in [{name}]")
+    return f"{file or folder / FILE_NAME}, {name}", found
+
+
 class _Given(NamedTuple):
     value: Any
     source: str
@@ -124,6 +135,8 @@ def _of_file(environment: Mapping[str, str], folder: Path) -> dict[str, _Given]:
     file = _file(environment, folder)
     found: dict[str, _Given] = {}
     for name, value in _read(file).items() if file else ():
+        if name in SECTIONS:
+            continue
         if name not in Settings.model_fields:
             raise SettingsError(f"{file}: unknown setting {name!r}; settings are {', '.join(Settings.model_fields)}")
         found[name] = _Given(_checked(name, value, f"{file}, {name}", strict=True), str(file))

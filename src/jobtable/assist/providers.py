@@ -16,9 +16,20 @@ class Usage:
 
     tokens_in: int = 0
     tokens_out: int = 0
+    is_estimated: bool = False
+    """Whether the provider counted nothing, so that they were estimated from the lengths of the texts."""
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            is_estimated=self.is_estimated or other.is_estimated,
+        )
+
+
+def estimated_tokens(*texts: str) -> int:
+    """Estimate the tokens of texts: one for every four bytes, which is about right for English."""
+    return sum((len(text.encode()) + 3) // 4 for text in texts)
 
 
 @dataclass(frozen=True)

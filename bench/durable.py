@@ -24,7 +24,7 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.testing.servers import cache_folder
 from jobtable.workflows.functions import function
-from jobtable.workflows.tables import FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 _noted: dict[str, list[float]] = {}
 

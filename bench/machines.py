@@ -30,7 +30,7 @@ from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import ExecutionStatus
 from jobtable.workflows.asl.verbs import RunnableMachine
 from jobtable.workflows.functions import function
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 STATES, AT_ONCE, ROUNDS = 100, 16, 5
 Run = Callable[[str], None]

@@ -27,7 +27,7 @@ from jobtable.workflows.asl.entities import Execution, ExecutionStatus
 from jobtable.workflows.asl.execution.executions import executions_of
 from jobtable.workflows.asl.verbs import RunnableMachine
 from jobtable.workflows.message_handlers import message_handler
-from jobtable.workflows.tables import EXECUTIONS_QUEUE
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE
 
 _NAME = "asking"
 _TIMEOUT_SECONDS = 3600

@@ -24,7 +24,7 @@ from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.worker import Worker
 from jobtable.workflows.durable.entities import DurableStatus
 from jobtable.workflows.durable.verbs import DurableVerbs
-from jobtable.workflows.tables import FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 _LEASE_SECONDS = 1.5
 _SLOTS = 4

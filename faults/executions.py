@@ -34,7 +34,7 @@ from jobtable.workflows.asl.execution.executions import Executions, executions_o
 from jobtable.workflows.asl.verbs import RunnableMachine
 from jobtable.workflows.function_records import FunctionRecords
 from jobtable.workflows.message_handlers import MessageHandlers
-from jobtable.workflows.tables import QUEUES, TASK_MODULES
+from jobtable.workflows.table_and_queues import QUEUES, TASK_MODULES
 
 _LEASE_SECONDS = 1.5
 _SLOTS = 2

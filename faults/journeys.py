@@ -28,7 +28,7 @@ from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import sweep
 from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.entities import JobExecution, Journey
-from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.product_catalogue import create_catalogue
 from jobtable.systems.journeys.example.rule_book import example_rules
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
 from jobtable.systems.journeys.object_keys import ExecutionFolder, key_of

@@ -19,17 +19,17 @@ from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.worker.worker import Worker
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import ExecutionStatus, WorkflowType, workflows
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.conversations.analysis.polis_export import read_files, write_export
 from jobtable.systems.conversations.conversation_runs import QUEUE as CONVERSATIONS
 from jobtable.systems.conversations.conversation_runs import ConversationRuns, RunSettings
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.run_comparison import compare_runs
 from jobtable.systems.conversations.service import tables
-from jobtable.workflows.tables import QUEUES
-from jobtable.workflows.tables import workflows as runs_table
+from jobtable.workflows.table_and_queues import QUEUES
+from jobtable.workflows.table_and_queues import workflows as runs_table
 
 _LEASE_SECONDS = 1.5
 _PRELOAD = ("jobtable.systems.conversations.stages", "jobtable.systems.albums.album_functions")

@@ -10,7 +10,7 @@ import pytest
 
 import jobtable
 from jobtable import errors
-from jobtable.remote.server import error_of
+from jobtable.remote.server_requests import error_of
 from jobtable.web.problems import problem_of
 
 SERVICES_OWN_TEXT = {

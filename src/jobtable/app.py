@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.jobs.stored.locations import JobObjects
     from jobtable.jobs.verbs import JobVerbs
     from jobtable.objects.object_store import ObjectStore
-    from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
+    from jobtable.workflows.asl.aws_api.step_functions_api import StepFunctionsApi
     from jobtable.workflows.asl.catalogue.activities import Activities
     from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
     from jobtable.workflows.asl.verbs import ExecutionVerbs
@@ -123,7 +123,7 @@ class Services:
     def machines(self) -> MachineVerbs:
         """State machines in the Amazon States Language."""
         from jobtable.workflows.asl.catalogue.machines import Machines
-        from jobtable.workflows.asl.definition import check_definition
+        from jobtable.workflows.asl.machine_definition import check_definition
 
         self._prepare_workflows()
         return Machines(self.store, self.objects, check_definition)
@@ -147,8 +147,8 @@ class Services:
     @cached_property
     def step_functions(self) -> StepFunctionsApi:
         """The operations of Step Functions, by name and in wire form."""
-        from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
-        from jobtable.workflows.asl.definition import diagnose
+        from jobtable.workflows.asl.aws_api.step_functions_api import StepFunctionsApi
+        from jobtable.workflows.asl.machine_definition import diagnose
 
         return StepFunctionsApi(self.store, self.objects, self.machines, self.executions, diagnose)
 
@@ -180,13 +180,13 @@ class Services:
 
     def prepare(self, system: System) -> None:
         """Create the missing tables of a system on an embedded store, and that of the workflows that it may run."""
-        from jobtable.workflows.tables import QUEUES, workflows
+        from jobtable.workflows.table_and_queues import QUEUES, workflows
 
         runs_workflows = not set(QUEUES).isdisjoint(system.queues)
         self._prepare(*tables_of(system), *([workflows] if runs_workflows else []))
 
     def _prepare_workflows(self) -> None:
-        from jobtable.workflows.tables import workflows
+        from jobtable.workflows.table_and_queues import workflows
 
         self._prepare(workflows)
 
@@ -248,7 +248,7 @@ class ServerServices(Services):
 
     def __init__(self, url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> None:
         from jobtable.remote.backend import ServerBackend, ServerObjects
-        from jobtable.remote.server import Server
+        from jobtable.remote.server_requests import Server
 
         self._server = Server(url, token)
         try:

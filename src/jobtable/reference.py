@@ -16,13 +16,13 @@ import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
 from jobtable.assist import costs
 from jobtable.errors import missing
-from jobtable.jobs.read import queries
+from jobtable.jobs.read import job_queries
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Table, wire
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.store.patterns import REGISTERED, AccessPattern
 from jobtable.system import registered
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 CORE = "jobs"
 """What the core's own entities and access patterns are listed under."""
@@ -98,7 +98,7 @@ def system_of(module: str) -> str:
 
 def access_patterns() -> list[AccessPattern]:
     """Every access pattern of the core and the systems, in the order of the systems."""
-    places = {queries.__name__: 0, costs.__name__: 1}
+    places = {job_queries.__name__: 0, costs.__name__: 1}
     for system in registered():
         for path in system.patterns:
             places.setdefault(system.load(path).__name__, len(places))

@@ -17,7 +17,7 @@ from jobtable.errors import SettingsError
 FILE_NAME = "jobtable.toml"
 FILE_VARIABLE = "JOBTABLE_CONFIG"
 DEFAULT_STORE = "file:.jobtable/jobtable.db"
-SECTIONS = {"assist": "jobtable.assist.settings"}
+SECTIONS = {"assist": "jobtable.assist.assist_settings"}
 """Tables of the file that have settings of their own, and the modules that read them."""
 _OPTION_OF = {"queues": "--queue"}
 """Options whose names differ from their settings."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from jobtable.assist.assist_settings import AssistSettings
 from jobtable.assist.providers import ChatRequest
-from jobtable.assist.settings import AssistSettings
 from jobtable.errors import MissingExtraError, NoModelError, NotFoundError, SettingsError
 from jobtable.settings import resolve
 

@@ -16,8 +16,8 @@ from jobtable.cli.jobs import _selected
 from jobtable.cli.output import ExitCode
 from jobtable.errors import BackendUnavailable
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.listing import JobFilter
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.report.log_text import LogText
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import EdgeCondition, NewJob, ParentWaits

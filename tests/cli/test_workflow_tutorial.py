@@ -13,8 +13,8 @@ from tests.cli.conftest import CommandLine
 from tests.remote.functions import driving
 
 from jobtable.app import Services
-from jobtable.workflows.asl.definition import check_definition
 from jobtable.workflows.asl.entities import MachineType
+from jobtable.workflows.asl.machine_definition import check_definition
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "guides" / "workflows.md"
 SECTION = PAGE.read_text().partition("## State machines")[2].partition("\n## ")[0]

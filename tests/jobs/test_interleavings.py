@@ -11,7 +11,7 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import DependencyCycleError, JobStateError
-from jobtable.jobs.dependencies.verbs import Dependencies
+from jobtable.jobs.dependencies.edge_verbs import Dependencies
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
 from jobtable.jobs.stored.entities import Job

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.access_patterns.jobs import at
 
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, Job, JobMetric, JobStatus, QueueJob, main
 from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.store import Store

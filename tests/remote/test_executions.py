@@ -22,7 +22,7 @@ from jobtable.workflows.asl.catalogue.machine_verbs import AliasRoute, MachineCh
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.execution_reads import read_input, read_output
 from jobtable.workflows.asl.verbs import RunnableMachine
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 
 @pytest.fixture(scope="module")

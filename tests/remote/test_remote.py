@@ -41,7 +41,7 @@ from jobtable.jobs.stored.entities import Job, JobLog
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
 from jobtable.objects import object_key
-from jobtable.remote.server import Server
+from jobtable.remote.server_requests import Server
 
 
 def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -> None:

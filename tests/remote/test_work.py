@@ -44,7 +44,7 @@ from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobCheckpo
 from jobtable.jobs.stored.field_types import InstanceStatus, Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.worker.worker import Worker
-from jobtable.remote.server import Server
+from jobtable.remote.server_requests import Server
 from jobtable.remote.work import LONGEST_REASON, ServerWork, open_work
 from jobtable.store import Store
 from jobtable.testing.clock import FakeClock

@@ -11,7 +11,7 @@ from tests.web.crowd import at
 from jobtable.app import Services
 from jobtable.model import Entity
 from jobtable.workflows.asl.catalogue.records import Activity, StateMachine, StateMachineAlias, StateMachineVersion
-from jobtable.workflows.asl.definitions import Definitions
+from jobtable.workflows.asl.definition_texts import Definitions
 from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus, MachineType, MapRun
 from jobtable.workflows.durable.entities import (
     DurableEvents,

@@ -17,9 +17,9 @@ from jobtable.clock import wall_time
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.worker.inline import StopFlag, run_task
-from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.entities import Execution, MapRun, MapRunStatus
-from jobtable.workflows.tables import EXECUTIONS_QUEUE
+from jobtable.workflows.asl.machine_definition import read_definition
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE
 
 MACHINE, FAILED, DONE, DISTRIBUTED = "covers", "order-2", "order-1", "shelves"
 FUNCTION = "callback"

@@ -17,7 +17,7 @@ from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.worker.worker import Worker
 from jobtable.system import declared
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 """Must be shown as text wherever it is."""

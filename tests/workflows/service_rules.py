@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.model import ListShape, Shape, StructureShape
 
-from jobtable.workflows.asl.api.member_rules import Flag, Many, Members, Number, Rule, Text
+from jobtable.workflows.asl.aws_api.member_rules import Flag, Many, Members, Number, Rule, Text
 from jobtable.workflows.durable.lambda_requests import Bytes
 
 

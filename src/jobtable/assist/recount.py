@@ -9,8 +9,8 @@ from datetime import date as Date  # noqa: N812 - a field is called date
 
 from jobtable.assist.costs import AssistReads, Used, used_by
 from jobtable.assist.entities import AssistCall, AssistCost, AssistTotal, CallStatus
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.job_reads import JobReads
-from jobtable.jobs.read.queries import JobQueries
 
 
 @dataclass(frozen=True)

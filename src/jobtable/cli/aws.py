@@ -32,7 +32,7 @@ from jobtable.errors import SettingsError, kind_and_text
 from jobtable.settings import Settings, without_secret
 from jobtable.workflows.function_records import FunctionRecords
 from jobtable.workflows.message_handlers import MessageHandlers
-from jobtable.workflows.tables import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE, TASK_MODULES
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE, TASK_MODULES
 
 app = group_of_one()
 

@@ -33,7 +33,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableStatus
 from jobtable.workflows.durable.verbs import Called
 from jobtable.workflows.function_records import FunctionRecord
-from jobtable.workflows.tables import FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 app = new_group()
 

@@ -28,7 +28,7 @@ from jobtable.demo import DemoPart, DemoState, parts
 from jobtable.errors import JobtableError, SettingsError
 from jobtable.settings import Settings, without_secret
 from jobtable.system import declared
-from jobtable.workflows.tables import EXECUTIONS_QUEUE, QUEUES, TASK_MODULES
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE, QUEUES, TASK_MODULES
 
 if TYPE_CHECKING:  # needs an extra, and is slow to import
     from uvicorn import Server

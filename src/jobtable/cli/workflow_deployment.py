@@ -14,8 +14,8 @@ from jobtable.cli.tables import tables_in
 from jobtable.cli.template_output import print_template
 from jobtable.cli.user_modules import import_module_of_user
 from jobtable.dynamodb.template import table_resource
-from jobtable.workflows.asl.definition import check_definition
 from jobtable.workflows.asl.entities import MachineType
+from jobtable.workflows.asl.machine_definition import check_definition
 from jobtable.workflows.deployment.workflow_template import MachineToDeploy, workflow_template
 from jobtable.workflows.functions import functions
 

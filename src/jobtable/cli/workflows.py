@@ -40,7 +40,7 @@ from jobtable.workflows.asl.arns import Arns, check_states_name
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus
 from jobtable.workflows.asl.execution.execution_reads import read_input, read_output
 from jobtable.workflows.asl.verbs import refuse_standard
-from jobtable.workflows.tables import EXECUTIONS_QUEUE
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE
 
 app = new_group()
 app.take_over(workflow_deployment.app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from jobtable.clock import Clock
-from jobtable.jobs.dependencies.verbs import Dependencies
+from jobtable.jobs.dependencies.edge_verbs import Dependencies
 from jobtable.jobs.lifecycle.endings import Endings, Starts
 from jobtable.jobs.lifecycle.instances import Instances
 from jobtable.jobs.read.job_reads import JobReads

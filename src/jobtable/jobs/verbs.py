@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAli
 from jobtable.clock import Clock
 from jobtable.errors import JobtableError
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.progress import Timing
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.report.recording import Recording
 from jobtable.jobs.stored.entities import Instance, Job, JobDependency, Queue

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.access import Access
+from jobtable.model.attribute_access import Access
 from jobtable.model.construction import UNDECLARED, construct, copier
 from jobtable.model.kept_entities import Memory
 from jobtable.model.key_codec import KeyCodec

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.access import Access
+from jobtable.model.attribute_access import Access
 from jobtable.model.key_templates import KeyForm, Template, TemplatePart, escape, unescape
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from jobtable.model import wire
-from jobtable.model.access import Access, holder_of
+from jobtable.model.attribute_access import Access, holder_of
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.source import Source
 

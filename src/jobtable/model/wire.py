@@ -35,7 +35,7 @@ from jobtable.model.plain_values import (
 from jobtable.model.source import Names, Source
 
 if TYPE_CHECKING:
-    from jobtable.model.access import Access
+    from jobtable.model.attribute_access import Access
     from jobtable.model.entity import Part
 
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, RequestRefused
 from jobtable.objects import ListedObject, ObjectInfo, Source, key_parts
 from jobtable.objects.object_store import CHUNK_SIZE, check_range
-from jobtable.remote.server import Body, Server, path_of
+from jobtable.remote.server_requests import Body, Server, path_of
 from jobtable.store.backend import Request, Response
 
 _READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query"})

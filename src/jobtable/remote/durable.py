@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from jobtable.objects import ObjectStore
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server_requests import Server, path_of
 from jobtable.store import Store
 from jobtable.workflows.durable.durable_reads import DurableReads
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation

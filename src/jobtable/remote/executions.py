@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server_requests import Server, path_of
 from jobtable.store import Store
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import ActivityTask, Execution, MapRun

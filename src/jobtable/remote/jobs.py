@@ -15,7 +15,7 @@ from jobtable.jobs.stored.entities import Job, JobDependency, Queue
 from jobtable.jobs.submit.definition import DependsOn, NewJob, new_job
 from jobtable.jobs.verbs import ActedOn, JobVerbs, ManyVerb, ManyVerbs, QueueSettings
 from jobtable.objects import ObjectStore
-from jobtable.remote.server import Server, error_of, path_of
+from jobtable.remote.server_requests import Server, error_of, path_of
 from jobtable.store import Store
 
 _JOBS_A_REQUEST = 500

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from jobtable.objects import ObjectStore
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server_requests import Server, path_of
 from jobtable.store import Store
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.catalogue.activities import Activities

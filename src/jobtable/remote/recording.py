@@ -22,7 +22,7 @@ from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobLog, Jo
 from jobtable.objects import ObjectStore, Source, key_parts
 from jobtable.objects.object_store import Readable, chunks
 from jobtable.remote.backend import ServerObjects
-from jobtable.remote.server import Server, only_at_store, path_of
+from jobtable.remote.server_requests import Server, only_at_store, path_of
 from jobtable.store import Store
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,20}")

@@ -7,7 +7,7 @@ from datetime import timedelta
 from jobtable.access.entities import AccessToken, Role
 from jobtable.access.tokens import NewToken, Tokens
 from jobtable.clock import Clock
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server_requests import Server, path_of
 from jobtable.store import Store
 
 

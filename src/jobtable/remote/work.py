@@ -16,7 +16,7 @@ from jobtable.jobs.stored.entities import Instance, Job
 from jobtable.jobs.verbs import InstanceVerbs, Observer, QueueState, WorkVerbs
 from jobtable.remote.backend import ServerBackend, ServerObjects
 from jobtable.remote.recording import ServerRecording, lease_of
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server_requests import Server, path_of
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
 from jobtable.system import declared

@@ -18,7 +18,7 @@ from jobtable.web.formats import duration_text
 from jobtable.workflows.asl.catalogue.records import StateMachine
 from jobtable.workflows.asl.entities import Execution
 from jobtable.workflows.durable.entities import DurableExecution
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 _MOST_CHANGES = 200
 _MOST_BYTES = 1_000_000

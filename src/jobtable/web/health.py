@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.clock import wall_time
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, JobStatus, Queue
 from jobtable.jobs.stored.field_types import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store

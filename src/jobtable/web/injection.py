@@ -14,7 +14,7 @@ from jobtable import store as stores
 from jobtable.access.tokens import Tokens
 from jobtable.app import Services
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.objects import ObjectStore
 from jobtable.web.guard import Caller
 from jobtable.workflows.asl.catalogue.activities import Activities

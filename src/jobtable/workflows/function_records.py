@@ -12,7 +12,7 @@ from jobtable.model import Attr, Entity, Json, Key, Timestamp, default
 from jobtable.store import Store
 from jobtable.store.queries import Query
 from jobtable.workflows.functions import DurableConfig, Function, find_function, functions
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 T = TypeVar("T")
 

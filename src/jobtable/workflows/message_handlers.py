@@ -11,7 +11,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.model import Attr, Entity, Key
 from jobtable.store import Store
 from jobtable.workflows.function_records import import_registered
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from jobtable.jobs.stored.entities import main
 from jobtable.store import Store
 from jobtable.systems.albums.entities import workflows
 from jobtable.testing import FakeClock
-from jobtable.workflows.tables import workflows as runs
+from jobtable.workflows.table_and_queues import workflows as runs
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ from tests.running import run_jobs
 
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import QueueJob
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.entities import Execution, ExecutionStatus, ValidationTask, WorkflowType
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.watch import Watch
 from jobtable.testing import FakeClock
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 DELIVER = f"{__name__}:deliver"
 DELIVERED: list[tuple[ValidationTask, str]] = []

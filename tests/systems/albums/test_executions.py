@@ -33,6 +33,7 @@ from jobtable.jobs.stored.entities import Job, main
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.store import Store
 from jobtable.systems.albums import album_functions
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import (
     AlbumData,
@@ -45,13 +46,12 @@ from jobtable.systems.albums.entities import (
     token_digest,
     workflows,
 )
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.found_albums import find_albums
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.watch import Watch, WatchReport
 from jobtable.testing import FakeClock
-from jobtable.workflows.tables import QUEUES
-from jobtable.workflows.tables import workflows as runs
+from jobtable.workflows.table_and_queues import QUEUES
+from jobtable.workflows.table_and_queues import workflows as runs
 
 ALBUM = {"albumIndex": 1, "albumName": "Autobahn", "artist": "Kraftwerk", "year": 1974}
 FUNCTIONS = "jobtable.systems.albums.album_functions"

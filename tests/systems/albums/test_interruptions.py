@@ -11,13 +11,13 @@ from tests.systems.albums.driving import KINDS, answer, start, waiting, work
 
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import main
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
-from jobtable.systems.albums.comparison import Comparisons
 from jobtable.systems.albums.entities import Album, Execution, ExecutionStatus, FunctionCall, WorkflowType, workflows
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.style_comparison import Comparisons
 from jobtable.systems.albums.watch import Watch
-from jobtable.workflows.tables import workflows as runs
+from jobtable.workflows.table_and_queues import workflows as runs
 
 ENDED = (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
 Act = Callable[[Jobs, Any], object]

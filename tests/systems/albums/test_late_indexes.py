@@ -9,12 +9,12 @@ from tests.late_indexes import SEEDS, behind, everything, work
 from tests.systems.albums.driving import DELIVERED, KINDS, answer, start
 
 from jobtable.jobs.stored.field_types import Status
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import ExecutionStatus, FunctionCall, TaskStatus, WorkflowType, workflows
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.watch import Watch
-from jobtable.workflows.tables import QUEUES
-from jobtable.workflows.tables import workflows as runs
+from jobtable.workflows.table_and_queues import QUEUES
+from jobtable.workflows.table_and_queues import workflows as runs
 
 _OF_THE_STORE = {"QUEUE", "FUNCTION", "DURABLE_KEY", "STATE_MACHINE", "MACHINE_DEFINITION", "TASK_TOKEN"}
 

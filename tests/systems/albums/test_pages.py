@@ -12,8 +12,8 @@ from tests.systems.albums.driving import checked, work
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.entities import TaskStatus
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.web import pages
 
 

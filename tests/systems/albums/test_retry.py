@@ -21,13 +21,13 @@ from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.systems.albums import album_checks
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import Execution, ExecutionStatus, ValidationTask, WorkflowType
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.found_albums import find_albums
 from jobtable.systems.albums.watch import Watch
 from jobtable.testing import FakeClock
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 BROKEN: set[str] = set()
 RAN: list[str] = []

@@ -15,10 +15,10 @@ from tests.systems.albums.test_executions import each_kind
 from jobtable.app import open_jobs
 from jobtable.errors import TaskClosedError
 from jobtable.jobs.engine import Jobs
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, ValidationTask, WorkflowType, workflows
-from jobtable.systems.albums.executions import Executions
-from jobtable.workflows.tables import workflows as runs
+from jobtable.workflows.table_and_queues import workflows as runs
 
 ANSWERS = 100
 ROOT = Path(__file__).parents[3]

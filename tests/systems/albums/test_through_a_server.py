@@ -19,13 +19,13 @@ from jobtable.errors import (
     TokenRefusedError,
     ValueRefusedError,
 )
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
-from jobtable.systems.albums.comparison import Comparisons
 from jobtable.systems.albums.entities import ExecutionStatus, WorkflowType
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.style_comparison import Comparisons
 from jobtable.systems.albums.watch import Watch
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 SHELF = b"Radiohead - OK Computer (1997)\nPortishead - Dummy\n"
 

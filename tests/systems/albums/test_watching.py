@@ -16,11 +16,11 @@ from tests.systems.albums.driving import answer
 from tests.systems.albums.test_executions import each_kind
 
 from jobtable.app import Services
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import Execution, ExecutionStatus, WorkflowType
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 JOBTABLE = Path(sys.executable).parent / "jobtable"
 SLOW = """

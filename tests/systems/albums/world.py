@@ -8,10 +8,10 @@ from pathlib import Path
 from tests.web.world import MARKUP
 
 from jobtable.app import Services
-from jobtable.systems.albums.comparison import Comparisons
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.entities import WorkflowType
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.style_comparison import Comparisons
 
 _DURABLE, _COMPARISON = "exec-durable", "compared"
 MISSING: list[str] = ["/executions/none"]

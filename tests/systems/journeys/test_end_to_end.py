@@ -17,7 +17,7 @@ from jobtable.jobs.worker.worker import Worker
 from jobtable.store.backend import Item
 from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
 from jobtable.systems.journeys.entities import JobExecution, journeys
-from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.product_catalogue import create_catalogue
 from jobtable.systems.journeys.example.rule_book import example_rules
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
 from jobtable.systems.journeys.object_keys import key_of

@@ -20,8 +20,8 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import DefinitionError, NotFoundError
 from jobtable.store import Store
 from jobtable.systems.journeys.entities import JobExecution
-from jobtable.systems.journeys.example.catalogue import create_catalogue
 from jobtable.systems.journeys.example.documents import Checksum, TableMapping, to_line
+from jobtable.systems.journeys.example.product_catalogue import create_catalogue
 from jobtable.systems.journeys.example.rule_book import example_rules, interpret, read_rules
 from jobtable.systems.journeys.example.source_database import open_source
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate

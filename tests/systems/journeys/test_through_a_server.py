@@ -22,9 +22,9 @@ from jobtable.errors import (
     RequestRefused,
     ValueRefusedError,
 )
-from jobtable.remote.server import Server
+from jobtable.remote.server_requests import Server
 from jobtable.systems.journeys.archives.journey_backups import JourneyBackups
-from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.product_catalogue import create_catalogue
 from jobtable.systems.journeys.parts import JourneyStatus, RuleStatus
 from jobtable.systems.journeys.runner import JourneyRunner
 from jobtable.systems.journeys.service import Journeys

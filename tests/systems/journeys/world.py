@@ -9,7 +9,7 @@ from tests.systems.journeys.access_patterns import journey
 from tests.web.world import MARKUP
 
 from jobtable.app import Services
-from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.product_catalogue import create_catalogue
 from jobtable.systems.journeys.example.rule_book import example_rules
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
 from jobtable.systems.journeys.runner import JourneyRunner

@@ -25,7 +25,7 @@ from jobtable.systems.receipts.legacy.entities import (
     ReceiptWord,
     legacy,
 )
-from jobtable.systems.receipts.legacy.jobs import LegacyJobQueries
+from jobtable.systems.receipts.legacy.legacy_jobs import LegacyJobQueries
 from jobtable.systems.receipts.legacy.service import LegacyService
 
 _FIRST, _SECOND = "image-00000", "image-00001"

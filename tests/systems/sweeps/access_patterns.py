@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.access_patterns import Question, World
 from tests.access_patterns.jobs import items
 
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import main
 from jobtable.store import Store
 

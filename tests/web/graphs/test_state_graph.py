@@ -10,8 +10,8 @@ from tests.workflows.asl.case_files import Case, read_cases
 
 from jobtable.web.graphs.fitting import fit, width_of
 from jobtable.web.graphs.state_graph import Box, Picture, all_states, draw_machine
-from jobtable.workflows.asl.definition import read_definition
-from jobtable.workflows.asl.transitions import TransitionKind, describe_condition, describe_retry
+from jobtable.workflows.asl.machine_definition import read_definition
+from jobtable.workflows.asl.machine_transitions import TransitionKind, describe_condition, describe_retry
 
 CASES = {json.dumps(case.definition): case for case in read_cases()}
 TOLERANCE = 1.5

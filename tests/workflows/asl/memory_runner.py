@@ -14,11 +14,11 @@ from tests.workflows.asl.case_files import Case, object_content
 
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.workflows.asl.arns import Arns
-from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus
 from jobtable.workflows.asl.interpreter import abort, advance, begin, fire, receive, redrive, time_out
 from jobtable.workflows.asl.interpreter.strand import dump, write_instant
 from jobtable.workflows.asl.machine import Machine
+from jobtable.workflows.asl.machine_definition import read_definition
 from jobtable.workflows.asl.messages import members_of, read_command, read_signal
 from jobtable.workflows.asl.run import (
     MOST_EVENTS,

@@ -17,7 +17,7 @@ from tests.workflows.asl.execution.store_runner import MACHINE, NAME, ROLE, Stor
 
 from jobtable.embedded.server import Server, StepFunctionsProtocol
 from jobtable.embedded.server.http1 import HttpRequest, HttpResponse
-from jobtable.workflows.asl.api.step_functions_api import StepFunctionsApi
+from jobtable.workflows.asl.aws_api.step_functions_api import StepFunctionsApi
 from jobtable.workflows.asl.catalogue.machines_by_arn import MachinesByArn
 
 CASES = list(read_cases())

@@ -10,7 +10,7 @@ from typing import Any
 
 import boto3
 from tests.workflows.asl.case_files import Case, read_cases
-from tests.workflows.asl.expressions.jsonata_examples import read_examples
+from tests.workflows.asl.query_languages.jsonata_examples import read_examples
 
 from jobtable.workflows.asl.resources import Pattern
 

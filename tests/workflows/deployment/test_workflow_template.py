@@ -15,8 +15,8 @@ from tests.workflows.deployment import handlers
 
 from jobtable.dynamodb.template import table_resource
 from jobtable.errors import DefinitionError
-from jobtable.workflows.asl.definition import check_definition
 from jobtable.workflows.asl.entities import MachineType
+from jobtable.workflows.asl.machine_definition import check_definition
 from jobtable.workflows.deployment.workflow_template import MachineToDeploy, workflow_template
 from jobtable.workflows.functions import Function, functions
 

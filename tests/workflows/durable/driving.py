@@ -22,7 +22,7 @@ from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.entities import DurableExecution, DurableStatus
 from jobtable.workflows.functions import function
-from jobtable.workflows.tables import FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 LEASE_SECONDS = 30.0
 _FAR = timedelta(minutes=30)

@@ -14,7 +14,7 @@ from tests.workflows.durable.driving import Driver
 from tests.workflows.durable.lambda_serving import refused
 
 from jobtable.workflows.durable.handler_calls import Call
-from jobtable.workflows.tables import FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 # --- executions -----------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from jobtable.workflows.durable.function_tasks import service_of
 from jobtable.workflows.durable.handler_calls import Call
 from jobtable.workflows.durable.lambda_api import LambdaApi
 from jobtable.workflows.durable.lambda_requests import REQUESTS
-from jobtable.workflows.tables import FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 ANY = st.recursive(
     st.none()

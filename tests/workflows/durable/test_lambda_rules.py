@@ -11,7 +11,7 @@ from tests.workflows.service_rules import differences
 
 from jobtable.embedded.server.lambda_functions import ROUTES, Route
 from jobtable.errors import OperationRefused
-from jobtable.workflows.asl.api.member_rules import check
+from jobtable.workflows.asl.aws_api.member_rules import check
 from jobtable.workflows.durable.lambda_requests import REQUESTS
 
 SERVICE = botocore.session.get_session().get_service_model("lambda")

@@ -18,7 +18,7 @@ from jobtable.errors import ConditionFailedError, JobtableError, NotFoundError, 
 from jobtable.jobs.dependencies.edges import condition_of, is_broken_by, is_met_by, same_gates
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Transition
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.stored.field_types import CLAIMABLE, Status, rank_of
 from jobtable.model import Attribute, Condition, Json, Update, unchanged

@@ -9,7 +9,7 @@ from jobtable.clock import Clock
 from jobtable.errors import ConditionFailedError, JobtableError, NotFoundError
 from jobtable.jobs.lifecycle.instances import seen_until
 from jobtable.jobs.lifecycle.leases import has_lease
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, Job
 from jobtable.jobs.stored.field_types import Health, InstanceStatus, Status
 from jobtable.jobs.verbs import Observer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobtable.clock import Clock
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.progress import Timing, timing_of
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.waiting import Waiting, Waits
 from jobtable.jobs.stored.entities import Job, JobDependency
 from jobtable.objects import ObjectStore

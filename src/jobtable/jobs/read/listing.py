@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 
-from jobtable.jobs.read.queries import children_of
+from jobtable.jobs.read.job_queries import children_of
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.model.fields import format_timestamp

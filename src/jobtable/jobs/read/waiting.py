@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from jobtable.clock import Clock, wall_time
 from jobtable.jobs.lifecycle.leases import has_lease
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.stored.field_types import CLAIMABLE, InstanceStatus, Status
 from jobtable.jobs.submit.definition import EdgeCondition, Gate

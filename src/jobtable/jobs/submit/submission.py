@@ -19,8 +19,8 @@ from jobtable.errors import (
     ValueRefusedError,
 )
 from jobtable.jobs.core import EngineCore
+from jobtable.jobs.dependencies.edge_verbs import graph_version, raise_version, watch
 from jobtable.jobs.dependencies.edges import Event, awaited, condition_of, describe, find_path
-from jobtable.jobs.dependencies.verbs import graph_version, raise_version, watch
 from jobtable.jobs.lifecycle.leases import IS_THERE
 from jobtable.jobs.lifecycle.owners import owner_of
 from jobtable.jobs.lifecycle.transitions import ensure_queue, length_of

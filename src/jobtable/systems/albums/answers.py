@@ -20,6 +20,7 @@ from jobtable.errors import (
 from jobtable.jobs.engine import Jobs
 from jobtable.model import unchanged
 from jobtable.store import TryAgain
+from jobtable.systems.albums.album_executions import Executions, refuse_former
 from jobtable.systems.albums.entities import (
     AlbumData,
     Execution,
@@ -28,7 +29,6 @@ from jobtable.systems.albums.entities import (
     ValidationTask,
     token_digest,
 )
-from jobtable.systems.albums.executions import Executions, refuse_former
 from jobtable.systems.albums.service import random_token
 
 _ANSWER = TypeAdapter(list[AlbumData])

@@ -9,8 +9,8 @@ from pathlib import Path
 from jobtable.app import Services
 from jobtable.cli.output import say
 from jobtable.demo import DemoPart, DemoState
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.entities import ExecutionStatus, WorkflowType
-from jobtable.systems.albums.executions import Executions
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.workflow_runs import TASKS
 

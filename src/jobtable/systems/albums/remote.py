@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from jobtable.jobs.engine import Jobs
-from jobtable.remote.server import Server, only_at_store, path_of
+from jobtable.remote.server_requests import Server, only_at_store, path_of
+from jobtable.systems.albums.album_executions import ANSWER_WITHIN, Executions, Question
 from jobtable.systems.albums.answers import Answers, with_field_names
-from jobtable.systems.albums.comparison import Comparisons
 from jobtable.systems.albums.entities import Comparison, Execution, WorkflowType
-from jobtable.systems.albums.executions import ANSWER_WITHIN, Executions, Question
+from jobtable.systems.albums.style_comparison import Comparisons
 from jobtable.systems.albums.watch import Watch, WatchReport
 
 

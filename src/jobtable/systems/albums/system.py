@@ -23,12 +23,12 @@ SYSTEM = System(
     tables=(f"{_HERE}.entities:workflows",),
     entities=(f"{_HERE}.entities",),
     patterns=(f"{_HERE}.service",),
-    objects={"uploads": f"{_HERE}.executions:Executions"},
+    objects={"uploads": f"{_HERE}.album_executions:Executions"},
     services=(
         Service(f"{_HERE}.service:AlbumWorkflows", f"{_HERE}.service:AlbumWorkflows.of"),
-        Service(f"{_HERE}.executions:Executions", remote=f"{_HERE}.remote:ServerExecutions"),
+        Service(f"{_HERE}.album_executions:Executions", remote=f"{_HERE}.remote:ServerExecutions"),
         Service(f"{_HERE}.answers:Answers", remote=f"{_HERE}.remote:ServerAnswers"),
-        Service(f"{_HERE}.comparison:Comparisons", remote=f"{_HERE}.remote:ServerComparisons"),
+        Service(f"{_HERE}.style_comparison:Comparisons", remote=f"{_HERE}.remote:ServerComparisons"),
         Service(f"{_HERE}.watch:Watch", remote=f"{_HERE}.remote:ServerWatch"),
     ),
     extra="workflows",
@@ -48,8 +48,10 @@ SYSTEM = System(
     job_page="/executions/{id}",
     delete_command="executions delete {id}",
     commands={
-        "executions": Command(f"{_HERE}.cli.executions", "Start, compare, list, show, retry and delete executions."),
-        "tasks": Command(f"{_HERE}.cli.tasks", "List, show and complete the tasks of people."),
+        "executions": Command(
+            f"{_HERE}.cli.album_executions", "Start, compare, list, show, retry and delete executions."
+        ),
+        "tasks": Command(f"{_HERE}.cli.human_tasks", "List, show and complete the tasks of people."),
     },
     listings={
         "execution": Listing("executions list", "executions"),

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from jobtable.clock import wall_time
 from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError, kind_and_text
 from jobtable.jobs.engine import Jobs
+from jobtable.systems.albums.album_executions import FORMER, Executions, is_former
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType
-from jobtable.systems.albums.executions import FORMER, Executions, is_former
 from jobtable.systems.albums.measures import measure
 from jobtable.systems.albums.record_shelf import LOOK_AGAIN
 from jobtable.systems.albums.workflow_runs import runs_of

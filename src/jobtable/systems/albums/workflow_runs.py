@@ -19,17 +19,17 @@ from jobtable.systems.albums.usage import MEMORY_MB, Usage, bytes_of
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.catalogue.machine_verbs import MachineChange, MachineDraft, MachineVerbs
 from jobtable.workflows.asl.catalogue.machines import Machines
-from jobtable.workflows.asl.definition import check_definition
 from jobtable.workflows.asl.entities import Execution as MachineExecution
 from jobtable.workflows.asl.entities import ExecutionStatus as MachineStatus
 from jobtable.workflows.asl.entities import TaskToken
 from jobtable.workflows.asl.execution import links
 from jobtable.workflows.asl.execution.executions import executions_of
+from jobtable.workflows.asl.machine_definition import check_definition
 from jobtable.workflows.asl.verbs import ExecutionVerbs
 from jobtable.workflows.durable.durable_tokens import DurableTokens
 from jobtable.workflows.durable.entities import DurableExecution, DurableStatus, OperationStatus, OperationType
 from jobtable.workflows.function_records import FunctionRecords
-from jobtable.workflows.tables import TASK_MODULES
+from jobtable.workflows.table_and_queues import TASK_MODULES
 
 T = TypeVar("T")
 MACHINE, FUNCTION = "albums", "albums-durable"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server_requests import Server, path_of
 from jobtable.systems.conversations.conversation_runs import (
     QUEUE,
     ConversationRuns,

@@ -13,11 +13,11 @@ import numpy as np
 
 from jobtable.jobs.tasks import task
 from jobtable.systems.conversations.analysis.clusters import Hierarchy, cluster, fit
+from jobtable.systems.conversations.analysis.comment_map import Neighbourhood, arrange, find_neighbours
 from jobtable.systems.conversations.analysis.embedding import TFIDF_MODEL, embed_tfidf, embed_with, load_embed
 from jobtable.systems.conversations.analysis.extremity import extremities
 from jobtable.systems.conversations.analysis.groups import group_voters
 from jobtable.systems.conversations.analysis.keywords import name_topic, words_of_clusters
-from jobtable.systems.conversations.analysis.layout import Neighbourhood, arrange, find_neighbours
 from jobtable.systems.conversations.analysis.numerics import Floats
 from jobtable.systems.conversations.analysis.votes import vote_matrix
 from jobtable.systems.conversations.converter import DataConverter

@@ -9,7 +9,7 @@ from jobtable.app import Services
 from jobtable.demo import USER, DemoPart, DemoState
 from jobtable.errors import AlreadyExistsError, ConflictError
 from jobtable.systems.journeys.entities import Journey
-from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.product_catalogue import create_catalogue
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE
 from jobtable.systems.journeys.parts import JourneySource, JourneyStatus
 from jobtable.systems.journeys.runner import JourneyRunner

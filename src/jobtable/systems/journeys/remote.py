@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 from jobtable.files import whole_file
 from jobtable.jobs.engine import Jobs
 from jobtable.objects.object_store import CHUNK_SIZE
-from jobtable.remote.server import Server, only_at_store, path_of
+from jobtable.remote.server_requests import Server, only_at_store, path_of
 from jobtable.systems.journeys.archives.archive import Exported
 from jobtable.systems.journeys.archives.check import MOST_BYTES, checked_archive
 from jobtable.systems.journeys.archives.journey_backups import JourneyBackups

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pydantic_core import to_jsonable_python
 
 from jobtable.jobs.engine import Jobs
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server_requests import Server, path_of
 from jobtable.systems.receipts.ocr import OcrResult, OcrService, Progress, StoredResult
 
 

@@ -34,5 +34,5 @@ LEGACY = System(
     order=51,
     tables=(f"{_HERE}.legacy.entities:legacy",),
     entities=(f"{_HERE}.legacy.entities",),
-    patterns=(f"{_HERE}.legacy.service", f"{_HERE}.legacy.jobs"),
+    patterns=(f"{_HERE}.legacy.service", f"{_HERE}.legacy.legacy_jobs"),
 )

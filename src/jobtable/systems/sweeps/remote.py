@@ -9,7 +9,7 @@ from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.verbs import WorkVerbs
 from jobtable.remote.recording import lease_of
-from jobtable.remote.server import TIMEOUT_SECONDS, Server, path_of
+from jobtable.remote.server_requests import TIMEOUT_SECONDS, Server, path_of
 from jobtable.systems.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.systems.sweeps.service import Sweeps
 from jobtable.systems.sweeps.sweep import Sweep

@@ -18,7 +18,7 @@ SYSTEM = System(
     extra="sweeps",
     needs=("optuna", "cmaes", "scipy", "yaml"),
     entities=(f"{_HERE}.entities",),
-    patterns=(f"{_HERE}.queries",),
+    patterns=(f"{_HERE}.sweep_patterns",),
     services=(Service(f"{_HERE}.service:Sweeps", remote=f"{_HERE}.remote:ServerSweeps"),),
     tasks=(f"{_HERE}.running",),
     desks={f"{_HERE}.desk:SweepDesk": f"{_HERE}.remote:ServerSweepDesk"},

@@ -5,10 +5,10 @@ with AssistServer([failing("rate_limited", retry_after=0.1), Reply('{"label": "s
     assert len(server.charges) == 1
 """
 
+from jobtable.testing.assist.assist_server import AssistServer
 from jobtable.testing.assist.process import AssistProcess
 from jobtable.testing.assist.replies import Question, Reply, Trouble, count_tokens, failing
-from jobtable.testing.assist.server import AssistServer
-from jobtable.testing.assist.service import Charge, Options, Request
+from jobtable.testing.assist.scripted_service import Charge, Options, Request
 
 __all__ = [
     "AssistProcess",

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from jobtable.testing.assist.assist_server import AssistServer
 from jobtable.testing.assist.replies import Reply
-from jobtable.testing.assist.server import AssistServer
 
 
 def _script(file: Path | None) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from threading import RLock
 
 from jobtable.testing.assist.openai_refusals import Refusal
-from jobtable.testing.assist.service import Response
+from jobtable.testing.assist.scripted_service import Response
 
 
 class AnsweredKeys:

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from jobtable.testing.assist.service import Request, Response
+from jobtable.testing.assist.scripted_service import Request, Response
 
 Respond = Callable[[Request], Response]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from jobtable.testing.assist.openai_refusals import scripted_refusal
 from jobtable.testing.assist.replies import Question, Reply, count_tokens
-from jobtable.testing.assist.service import Response, Service
+from jobtable.testing.assist.scripted_service import Response, Service
 
 _FINISHES = {"stop": "stop", "length": "length", "refused": "content_filter"}
 LOST = Response(200, b"", is_lost=True)

@@ -15,7 +15,7 @@ from jobtable.testing.assist.openai_checks import chat_question, embed_question
 from jobtable.testing.assist.openai_files import Files, fingerprint_of
 from jobtable.testing.assist.openai_refusals import Refusal, scripted_refusal
 from jobtable.testing.assist.replies import Question, Reply
-from jobtable.testing.assist.service import Request, Response, Service
+from jobtable.testing.assist.scripted_service import Request, Response, Service
 
 
 class _Route(NamedTuple):

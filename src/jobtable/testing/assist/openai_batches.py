@@ -14,7 +14,7 @@ from jobtable.testing.assist.openai_checks import chat_question, embed_question
 from jobtable.testing.assist.openai_files import Files
 from jobtable.testing.assist.openai_refusals import Refusal, missing
 from jobtable.testing.assist.replies import Question
-from jobtable.testing.assist.service import Response, Service
+from jobtable.testing.assist.scripted_service import Response, Service
 
 _QUESTION_OF: Mapping[str, Callable[..., Question]] = {
     "/v1/chat/completions": chat_question,

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobtable.testing.assist.openai_refusals import Refusal, missing, unknown_model, wrong_type
 from jobtable.testing.assist.replies import Question
-from jobtable.testing.assist.service import Options
+from jobtable.testing.assist.scripted_service import Options
 
 _KNOWN_OF_CHAT = (
     "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "

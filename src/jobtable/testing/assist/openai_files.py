@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobtable.testing.assist.openai_refusals import Refusal, missing
-from jobtable.testing.assist.service import Request
+from jobtable.testing.assist.scripted_service import Request
 
 _PURPOSES = ("assistants", "batch", "fine-tune", "vision", "user_data", "evals")
 

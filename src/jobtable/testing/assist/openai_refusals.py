@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from jobtable.testing.assist.replies import Reply, Trouble
-from jobtable.testing.assist.service import Response
+from jobtable.testing.assist.scripted_service import Response
 
 
 class Refusal(Exception):

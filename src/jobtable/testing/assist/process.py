@@ -13,7 +13,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from jobtable.testing.assist.replies import Question, Reply
-from jobtable.testing.assist.service import Charge, Request
+from jobtable.testing.assist.scripted_service import Charge, Request
 
 CONTROL_PATH = "/_assist"
 

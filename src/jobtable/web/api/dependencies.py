@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobMetric
 from jobtable.jobs.verbs import JobVerbs
 from jobtable.web.api.job_records import MetricName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Instance
 from jobtable.jobs.stored.field_types import InstanceStatus
 from jobtable.web.api.route_parts import api_router

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import Query
 
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.log_search import LONGEST_WANTED, FoundLine
 from jobtable.jobs.read.logs import JobLogs
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.report.log_lines import levels_from
 from jobtable.jobs.stored.entities import JobLog, JobMetric
 from jobtable.jobs.stored.field_types import LogLevel

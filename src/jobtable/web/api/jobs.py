@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel, Field
 
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.read.progress import GroupProgress, Timing, find_group_progress, percent_of
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.read.waiting import Waiting
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Priority, Status

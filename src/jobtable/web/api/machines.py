@@ -23,9 +23,9 @@ from jobtable.workflows.asl.catalogue.machine_verbs import (
     Revision,
 )
 from jobtable.workflows.asl.catalogue.records import StateMachine, StateMachineAlias, StateMachineVersion
-from jobtable.workflows.asl.definition import diagnose
 from jobtable.workflows.asl.entities import MachineType
 from jobtable.workflows.asl.machine import Diagnostic
+from jobtable.workflows.asl.machine_definition import diagnose
 
 router = api_router("machines")
 creation = api_router("machines", CreationRoute)

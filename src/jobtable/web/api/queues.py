@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import DEFAULT_CONCURRENCY, QueueJob
 from jobtable.jobs.stored.field_types import Priority
 from jobtable.jobs.verbs import JobVerbs

@@ -26,7 +26,7 @@ from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WORK, allow
 from jobtable.web.idempotency import ReportRoute
 from jobtable.web.injection import JobId, TheJobs
-from jobtable.workflows.tables import QUEUES
+from jobtable.workflows.table_and_queues import QUEUES
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 3.0

@@ -10,10 +10,10 @@ from typing import Final
 from jobtable.web.graphs.fitting import fit, width_of
 from jobtable.web.graphs.layout import Arrangement, Point, arrange, find_back_edges
 from jobtable.web.graphs.lines import Line, Placed, line_between, loop_beside
-from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.machine import Machine, State, StateType
+from jobtable.workflows.asl.machine_definition import read_definition
+from jobtable.workflows.asl.machine_transitions import Transition, TransitionKind, describe_retry, transitions_of
 from jobtable.workflows.asl.resources import Pattern, ResourceKind, parse_resource
-from jobtable.workflows.asl.transitions import Transition, TransitionKind, describe_retry, transitions_of
 
 WIDTH: Final = 184.0
 HEIGHT: Final = 54.0

@@ -25,10 +25,10 @@ from jobtable.web.pages.machines import MachineName, find_state, parsed_definiti
 from jobtable.workflows.asl.arns import find_states_arn
 from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus
 from jobtable.workflows.asl.machine import State
-from jobtable.workflows.asl.progress.following import Progress
-from jobtable.workflows.asl.progress.views import view_of
-from jobtable.workflows.asl.progress.visits import Attempt, Lane, StateStatus, Visit
-from jobtable.workflows.asl.transitions import describe_retry
+from jobtable.workflows.asl.machine_transitions import describe_retry
+from jobtable.workflows.asl.state_progress.following import Progress
+from jobtable.workflows.asl.state_progress.shown_states import view_of
+from jobtable.workflows.asl.state_progress.visits import Attempt, Lane, StateStatus, Visit
 
 router = page_router()
 

@@ -11,9 +11,9 @@ from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.lifecycle.owners import owner_of
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.listing import JobFilter, list_jobs
 from jobtable.jobs.read.progress import read_group_progress
-from jobtable.jobs.read.queries import JobQueries
 from jobtable.jobs.stored.entities import Job, JobDependency, JobLog
 from jobtable.jobs.stored.field_types import LogLevel, Status
 from jobtable.jobs.submit.definition import NewJob

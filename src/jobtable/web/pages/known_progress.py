@@ -9,9 +9,9 @@ from collections import OrderedDict
 from jobtable.app import Services
 from jobtable.store import Store
 from jobtable.web.graphs.state_graph import machine_inside
-from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.entities import Execution, ExecutionEvent
-from jobtable.workflows.asl.progress.following import Progress
+from jobtable.workflows.asl.machine_definition import read_definition
+from jobtable.workflows.asl.state_progress.following import Progress
 
 _MOST_KNOWN = 8
 """A history has up to 25,000 events."""

@@ -17,10 +17,10 @@ from jobtable.web.injection import AllServices, path_id
 from jobtable.web.pages.frame import page_router, render
 from jobtable.web.pages.graph_choices import TheChoices
 from jobtable.workflows.asl.catalogue.records import StateMachine
-from jobtable.workflows.asl.definition import read_definition
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.machine import InvalidDefinitionError, Machine, State
-from jobtable.workflows.asl.transitions import describe_retry
+from jobtable.workflows.asl.machine_definition import read_definition
+from jobtable.workflows.asl.machine_transitions import describe_retry
 
 router = page_router()
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 
 from jobtable.clock import wall_time
-from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.stored.field_types import InstanceStatus, Status

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Json, Key, Stored, Timestamp, default
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 
 class DurableStatus(StrEnum):

@@ -32,7 +32,7 @@ from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.operation_changes import end_operation
 from jobtable.workflows.durable.operation_updates import MOST_RESULT_BYTES
 from jobtable.workflows.functions import DurableConfig, Function
-from jobtable.workflows.tables import FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 _TASKS = "jobtable.workflows.durable.function_tasks"
 _ENDS = "jobtable.workflows.durable.execution_endings"

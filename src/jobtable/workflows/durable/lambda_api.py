@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from jobtable.errors import JobtableError
-from jobtable.workflows.asl.api.member_rules import check
+from jobtable.workflows.asl.aws_api.member_rules import check
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.lambda_calls import LambdaCall
 from jobtable.workflows.durable.lambda_catalogue import describe_function, function_configuration, list_functions

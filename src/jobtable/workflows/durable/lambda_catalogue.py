@@ -6,7 +6,7 @@ import platform
 from typing import Any
 
 from jobtable.errors import OperationRefused
-from jobtable.workflows.asl.api.page_tokens import page_of
+from jobtable.workflows.asl.aws_api.page_tokens import page_of
 from jobtable.workflows.durable.lambda_calls import LambdaCall, invalid_marker
 from jobtable.workflows.function_records import FunctionRecord
 

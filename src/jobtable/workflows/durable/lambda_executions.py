@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from jobtable.errors import OperationRefused
-from jobtable.workflows.asl.api.page_tokens import page_of
+from jobtable.workflows.asl.aws_api.page_tokens import page_of
 from jobtable.workflows.durable.entities import DurableExecution, DurableStatus
 from jobtable.workflows.durable.lambda_calls import LambdaCall, invalid_marker
 from jobtable.workflows.durable.lambda_errors import lambda_error

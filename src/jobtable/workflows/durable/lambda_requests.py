@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobtable.errors import OperationRefused
-from jobtable.workflows.asl.api.member_rules import Flag, Many, Members, Number, Rule, Text
+from jobtable.workflows.asl.aws_api.member_rules import Flag, Many, Members, Number, Rule, Text
 
 _STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "STOPPED")
 _ARN = Text(

@@ -17,11 +17,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from jobtable.errors import ValueRefusedError
 from jobtable.systems.conversations.analysis.clusters import NO_CLUSTER, Hierarchy, cluster, fit, layer_sizes
+from jobtable.systems.conversations.analysis.comment_map import arrange, find_neighbours
 from jobtable.systems.conversations.analysis.embedding import embed_tfidf, embed_with, load_embed
 from jobtable.systems.conversations.analysis.extremity import GROUP_DIVERGENCE, VOTE_SPREAD, extremities
 from jobtable.systems.conversations.analysis.groups import OpinionGroups, group_voters
 from jobtable.systems.conversations.analysis.keywords import name_topic, words_of, words_of_clusters
-from jobtable.systems.conversations.analysis.layout import arrange, find_neighbours
 from jobtable.systems.conversations.analysis.polis_export import Vote, read_export
 from jobtable.systems.conversations.analysis.votes import vote_matrix
 from jobtable.systems.conversations.example import generate_export

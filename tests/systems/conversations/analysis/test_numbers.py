@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from jobtable.systems.conversations.analysis.clusters import cluster, fit
+from jobtable.systems.conversations.analysis.comment_map import find_neighbours
 from jobtable.systems.conversations.analysis.extremity import extremities
 from jobtable.systems.conversations.analysis.groups import OpinionGroups, group_voters
 from jobtable.systems.conversations.analysis.keywords import words_of_clusters
-from jobtable.systems.conversations.analysis.layout import find_neighbours
 from jobtable.systems.conversations.analysis.numerics import Floats, Integers
 from jobtable.systems.conversations.analysis.polis_export import Vote
 from jobtable.systems.conversations.analysis.votes import VoteMatrix, vote_matrix

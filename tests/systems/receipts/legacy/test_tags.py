@@ -21,7 +21,7 @@ from jobtable.systems.receipts.legacy.entities import (
     WordTag,
     legacy,
 )
-from jobtable.systems.receipts.legacy.jobs import LegacyJobQueries
+from jobtable.systems.receipts.legacy.legacy_jobs import LegacyJobQueries
 from jobtable.systems.receipts.legacy.service import LegacyService
 
 WORD = Word(image_id="a", line_id=1, word_id=1, text="milk", **PLACED)

@@ -29,7 +29,7 @@ from jobtable.workflows.asl.catalogue.machines_by_arn import MachinesByArn
 from jobtable.workflows.asl.catalogue.records import StateMachineAlias, StateMachineVersion
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.machine import Diagnostic, InvalidDefinitionError
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 ARNS = Arns("eu-west-1", "123456789012")
 PASS = json.dumps({"StartAt": "Done", "States": {"Done": {"Type": "Pass", "End": True}}})

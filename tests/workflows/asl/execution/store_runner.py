@@ -53,7 +53,7 @@ from jobtable.workflows.asl.services.item_reader import read_items
 from jobtable.workflows.asl.services.result_writer import write_results
 from jobtable.workflows.asl.verbs import ChildExecution, RunnableMachine, ServiceVerbs
 from jobtable.workflows.functions import function
-from jobtable.workflows.tables import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE
 
 LEASE_SECONDS = 30.0
 _MOST_ROUNDS = 2_000

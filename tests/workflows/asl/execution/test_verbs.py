@@ -34,7 +34,7 @@ from jobtable.workflows.asl.entities import (
 from jobtable.workflows.asl.execution.ending import RETENTION
 from jobtable.workflows.asl.verbs import RunnableMachine
 from jobtable.workflows.functions import function
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 ASK = {
     "StartAt": "Ask",

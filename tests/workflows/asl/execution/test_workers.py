@@ -20,7 +20,7 @@ from jobtable.workflows.asl.execution.executions import Executions, executions_o
 from jobtable.workflows.asl.verbs import RunnableMachine
 from jobtable.workflows.durable.verbs import DurableVerbs
 from jobtable.workflows.functions import function
-from jobtable.workflows.tables import QUEUES, TASK_MODULES
+from jobtable.workflows.table_and_queues import QUEUES, TASK_MODULES
 
 _ROOT = Path(__file__).parents[4]
 _PREFIX = "arn:aws:lambda:us-east-1:000000000000:function"

@@ -17,7 +17,7 @@ from jobtable.store import Store
 from jobtable.testing import FakeClock
 from jobtable.workflows.asl.run import CallService
 from jobtable.workflows.asl.services.service_calls import ServiceCalls
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 EXECUTION = "arn:aws:states:us-east-1:000000000000:execution:machine:first"
 Ask: TypeAlias = Callable[..., Any]

@@ -12,7 +12,7 @@ from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
 from jobtable.store import Store
-from jobtable.systems.albums.comparison import MEASURES, Measured
+from jobtable.systems.albums.album_executions import FORMER, Executions, is_former
 from jobtable.systems.albums.entities import (
     Execution,
     TaskStatus,
@@ -21,9 +21,9 @@ from jobtable.systems.albums.entities import (
     WorkflowType,
     workflows,
 )
-from jobtable.systems.albums.executions import FORMER, Executions, is_former
 from jobtable.systems.albums.metrics import count_if_few
 from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.albums.style_comparison import MEASURES, Measured
 from jobtable.systems.albums.web.api import TheAlbums
 from jobtable.systems.albums.web.run_api import ComparisonId, TheComparisons
 from jobtable.systems.albums.workflow_runs import run_of, runs_of

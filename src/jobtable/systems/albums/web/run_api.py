@@ -10,12 +10,12 @@ from fastapi import Query
 from pydantic import Base64Encoder, BaseModel, EncodedBytes, Field
 from pydantic_core import PydanticCustomError
 
+from jobtable.systems.albums.album_executions import ANSWER_WITHIN, LONGEST_WAIT, Executions
 from jobtable.systems.albums.answers import Answers
-from jobtable.systems.albums.comparison import MOST_RUNS, Comparisons
 from jobtable.systems.albums.entities import AlbumData, Comparison, Execution, WorkflowType
-from jobtable.systems.albums.executions import ANSWER_WITHIN, LONGEST_WAIT, Executions
 from jobtable.systems.albums.metrics import compute_and_compare
 from jobtable.systems.albums.service import MetricsComparison
+from jobtable.systems.albums.style_comparison import MOST_RUNS, Comparisons
 from jobtable.systems.albums.web.api import MOST_ALBUMS, ExecutionId, TaskId
 from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WRITE, allow

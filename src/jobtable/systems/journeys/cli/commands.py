@@ -20,7 +20,7 @@ from jobtable.settings import Settings
 from jobtable.systems.journeys.cli import archives, details
 from jobtable.systems.journeys.cli.details import JourneyId
 from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefinition
-from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.product_catalogue import create_catalogue
 from jobtable.systems.journeys.journey_template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.systems.journeys.parts import JourneyConfiguration, JourneySource, JourneyStatus, Priority
 from jobtable.systems.journeys.runner import QUEUE, JourneyRunner

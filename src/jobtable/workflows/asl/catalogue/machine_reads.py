@@ -15,7 +15,7 @@ from jobtable.workflows.asl.catalogue.records import (
     StateMachineAlias,
     StateMachineVersion,
 )
-from jobtable.workflows.asl.definitions import Definitions
+from jobtable.workflows.asl.definition_texts import Definitions
 from jobtable.workflows.asl.verbs import RunnableMachine
 
 _MOST_NUMBER = 999_999

@@ -10,7 +10,7 @@ from pydantic import Field
 from jobtable.jobs.stored.field_types import Count
 from jobtable.model import Attr, Entity, Json, Key, Name, Stored, Timestamp, default
 from jobtable.workflows.asl.entities import MachineType
-from jobtable.workflows.tables import workflows
+from jobtable.workflows.table_and_queues import workflows
 
 
 class MachineStatus(StrEnum):

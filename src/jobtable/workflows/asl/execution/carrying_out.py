@@ -14,9 +14,9 @@ from jobtable.store.transactions import grouped
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.catalogue.machine_verbs import MachineDeletingError
 from jobtable.workflows.asl.entities import Execution, ExecutionCommands, ExecutionFrame, ExecutionStatus
-from jobtable.workflows.asl.execution.changes import frame_item
 from jobtable.workflows.asl.execution.child_outcomes import signal_of_end
 from jobtable.workflows.asl.execution.ending import ExecutionEnds
+from jobtable.workflows.asl.execution.execution_changes import frame_item
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.function_answers import call_here, call_service
 from jobtable.workflows.asl.execution.links import arn_of, link_to, name_of_child, task_id

@@ -23,8 +23,8 @@ from jobtable.workflows.asl.entities import (
     MachineType,
     MapRun,
 )
-from jobtable.workflows.asl.execution.changes import event_item
 from jobtable.workflows.asl.execution.child_outcomes import report_end
+from jobtable.workflows.asl.execution.execution_changes import event_item
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.links import execution_id
 from jobtable.workflows.asl.execution.texts import Texts

@@ -13,13 +13,13 @@ from jobtable.errors import missing
 from jobtable.jobs.engine import Jobs
 from jobtable.workflows.asl.catalogue.machines import Machines
 from jobtable.workflows.asl.catalogue.machines_by_arn import MachinesByArn
-from jobtable.workflows.asl.definition import check_definition, read_definition
-from jobtable.workflows.asl.definitions import Definitions
+from jobtable.workflows.asl.definition_texts import Definitions
 from jobtable.workflows.asl.entities import Execution
 from jobtable.workflows.asl.execution.execution_reads import ExecutionReads
 from jobtable.workflows.asl.execution.links import execution_id
 from jobtable.workflows.asl.execution.texts import Texts
 from jobtable.workflows.asl.machine import Machine
+from jobtable.workflows.asl.machine_definition import check_definition, read_definition
 from jobtable.workflows.asl.services.service_calls import ServiceCalls
 from jobtable.workflows.asl.verbs import MachineSource, ServiceVerbs
 from jobtable.workflows.durable.durable_service import DurableService

@@ -20,8 +20,8 @@ from jobtable.workflows.asl.entities import (
     MachineType,
 )
 from jobtable.workflows.asl.execution.carrying_out import CarriesOut
-from jobtable.workflows.asl.execution.changes import Change, OvertakenError
 from jobtable.workflows.asl.execution.child_outcomes import report_end
+from jobtable.workflows.asl.execution.execution_changes import Change, OvertakenError
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.map_changes import CHANGE_MAP_RUN, abort_map_runs, change_fan
 from jobtable.workflows.asl.execution.redriving import REDRIVE

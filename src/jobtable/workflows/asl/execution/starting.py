@@ -12,7 +12,7 @@ from jobtable.jobs.submit.definition import NewJob, RetryPolicy
 from jobtable.store.transactions import Transaction
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
-from jobtable.workflows.asl.execution.changes import event_item, frame_item
+from jobtable.workflows.asl.execution.execution_changes import event_item, frame_item
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.links import identity, task_id
 from jobtable.workflows.asl.execution.stored_runs import new_run
@@ -20,7 +20,7 @@ from jobtable.workflows.asl.interpreter import begin
 from jobtable.workflows.asl.interpreter.strand import dump
 from jobtable.workflows.asl.run import MOST_PAYLOAD_BYTES, StartExecution
 from jobtable.workflows.asl.verbs import RunnableMachine
-from jobtable.workflows.tables import EXECUTIONS_QUEUE
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE
 
 JOB_TYPE = "state machine"
 _TASK = "jobtable.workflows.asl.execution.moving:move_execution"

@@ -9,8 +9,8 @@ No I/O, no clock and no randomness of its own: `jobtable.workflows.asl.run` desc
 """
 
 from jobtable.workflows.asl.interpreter.arrivals import fire, receive
-from jobtable.workflows.asl.interpreter.endings import abort, crash, stop_all, time_out
-from jobtable.workflows.asl.interpreter.redriving import redrive
+from jobtable.workflows.asl.interpreter.execution_end import abort, crash, stop_all, time_out
+from jobtable.workflows.asl.interpreter.resuming import redrive
 from jobtable.workflows.asl.interpreter.steps import advance, begin
 
 __all__ = ["abort", "advance", "begin", "crash", "fire", "receive", "redrive", "stop_all", "time_out"]

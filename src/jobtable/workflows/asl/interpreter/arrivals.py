@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from jobtable.workflows.asl.interpreter.dataflow import check_size
-from jobtable.workflows.asl.interpreter.endings import TIMEOUT, abandon, fail_full_run
+from jobtable.workflows.asl.interpreter.execution_end import TIMEOUT, abandon, fail_full_run
 from jobtable.workflows.asl.interpreter.failures import Failure, give_up
 from jobtable.workflows.asl.interpreter.fanout import finish_child
 from jobtable.workflows.asl.interpreter.history import HistoryFullError

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from jobtable.workflows.asl.expressions import is_present, read_path
-from jobtable.workflows.asl.expressions.scope import Scope
 from jobtable.workflows.asl.interpreter.instants import parse_instant
 from jobtable.workflows.asl.machine import StateFault
+from jobtable.workflows.asl.query_languages import is_present, read_path
+from jobtable.workflows.asl.query_languages.scope import Scope
 from jobtable.workflows.asl.run import Json
 
 _Reader = Callable[[Json], Any]

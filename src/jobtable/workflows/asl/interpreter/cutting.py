@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobtable.workflows.asl.interpreter.endings import abandon, stop
+from jobtable.workflows.asl.interpreter.execution_end import abandon, stop
 from jobtable.workflows.asl.interpreter.history import append, follow
 from jobtable.workflows.asl.interpreter.strand import ENDED_PHASES, Phase, Strand
 from jobtable.workflows.asl.machine import StateType

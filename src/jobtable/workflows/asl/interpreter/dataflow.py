@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobtable.workflows.asl.expressions import place, read_path
 from jobtable.workflows.asl.interpreter.filling import fill
 from jobtable.workflows.asl.interpreter.strand import Strand, dump
 from jobtable.workflows.asl.json_text import MOST_LEVELS, is_too_deep
 from jobtable.workflows.asl.machine import Language, StateFault
+from jobtable.workflows.asl.query_languages import place, read_path
 from jobtable.workflows.asl.run import MOST_PAYLOAD_BYTES, Json
 
 MOST_VARIABLE_BYTES = 10 * 1024 * 1024

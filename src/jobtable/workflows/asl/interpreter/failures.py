@@ -16,7 +16,7 @@ from jobtable.workflows.asl.interpreter.dataflow import (
     check_leaving,
     leave_by_catcher,
 )
-from jobtable.workflows.asl.interpreter.endings import TIMEOUT, fail_run, halt
+from jobtable.workflows.asl.interpreter.execution_end import TIMEOUT, fail_run, halt
 from jobtable.workflows.asl.interpreter.fanout import fail_child, is_fan_out
 from jobtable.workflows.asl.interpreter.history import follow, record, without_none
 from jobtable.workflows.asl.interpreter.leaving import leave

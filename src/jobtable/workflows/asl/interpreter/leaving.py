@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtable.workflows.asl.interpreter.dataflow import Leaving
-from jobtable.workflows.asl.interpreter.endings import succeed_run
+from jobtable.workflows.asl.interpreter.execution_end import succeed_run
 from jobtable.workflows.asl.interpreter.fanout import finish_child
 from jobtable.workflows.asl.interpreter.history import record
 from jobtable.workflows.asl.interpreter.strand import Phase, Strand, dump

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobtable.workflows.asl.expressions import read_path
 from jobtable.workflows.asl.interpreter.dataflow import (
     QUERY_EVALUATION,
     RUNTIME,
@@ -30,6 +29,7 @@ from jobtable.workflows.asl.interpreter.map_runs import (
 )
 from jobtable.workflows.asl.interpreter.strand import Phase, Strand, dump
 from jobtable.workflows.asl.machine import StateFault
+from jobtable.workflows.asl.query_languages import read_path
 from jobtable.workflows.asl.run import Json
 
 MOST_INLINE = 40

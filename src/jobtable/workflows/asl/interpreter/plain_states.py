@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jobtable.workflows.asl.expressions import read_path
 from jobtable.workflows.asl.interpreter.dataflow import (
     RUNTIME,
     Leaving,
@@ -16,6 +15,7 @@ from jobtable.workflows.asl.interpreter.dataflow import (
 from jobtable.workflows.asl.interpreter.filling import fill
 from jobtable.workflows.asl.interpreter.strand import Strand
 from jobtable.workflows.asl.machine import Language, StateFault
+from jobtable.workflows.asl.query_languages import read_path
 
 
 class DeclaredFailure(StateFault):

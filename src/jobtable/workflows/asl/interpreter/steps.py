@@ -7,7 +7,7 @@ from collections.abc import Callable
 from jobtable.workflows.asl.interpreter.choice_states import leave_choice
 from jobtable.workflows.asl.interpreter.cutting import cut_children
 from jobtable.workflows.asl.interpreter.dataflow import Leaving, check_leaving, leave_with_input
-from jobtable.workflows.asl.interpreter.endings import fail_full_run
+from jobtable.workflows.asl.interpreter.execution_end import fail_full_run
 from jobtable.workflows.asl.interpreter.failures import Failure, fail, failure_of
 from jobtable.workflows.asl.interpreter.history import HistoryFullError, append, record
 from jobtable.workflows.asl.interpreter.leaving import leave

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NotRequired, TypedDict, cast
 
-from jobtable.workflows.asl.expressions.scope import Scope
 from jobtable.workflows.asl.machine import Machine, State, StateType
+from jobtable.workflows.asl.query_languages.scope import Scope
 from jobtable.workflows.asl.run import Frame, Json, Run
 
 ROOT = "0"

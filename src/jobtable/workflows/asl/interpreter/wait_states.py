@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from jobtable.workflows.asl.expressions import read_path
 from jobtable.workflows.asl.interpreter.dataflow import (
     QUERY_EVALUATION,
     RUNTIME,
@@ -16,6 +15,7 @@ from jobtable.workflows.asl.interpreter.dataflow import (
 from jobtable.workflows.asl.interpreter.instants import parse_instant
 from jobtable.workflows.asl.interpreter.strand import Phase, Strand, dump
 from jobtable.workflows.asl.machine import StateFault
+from jobtable.workflows.asl.query_languages import read_path
 from jobtable.workflows.asl.run import Json
 
 MOST_SECONDS = 99_999_999

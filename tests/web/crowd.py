@@ -10,6 +10,7 @@ from tests.contributions import contributions
 
 from jobtable.access.entities import AccessToken, Role
 from jobtable.app import Services
+from jobtable.assist.entities import AssistCall, AssistCost, CallStatus
 from jobtable.jobs.stored.entities import (
     Instance,
     InstanceJob,
@@ -43,6 +44,7 @@ def fill(services: Services, count: int) -> None:
     services.objects.put("reports/x.json", b"{}")
     services.store.batch_put(_jobs(count))
     services.store.batch_put(_places_of_jobs(count))
+    services.store.batch_put(_calls(count))
     for system in contributions("crowd"):
         system.fill(services, count)
 
@@ -121,4 +123,22 @@ def _places_of_jobs(count: int) -> Iterator[Entity]:
         yield InstanceJob(instance_id=f"i-{n}", job_id="job", assigned_at=at(n), status=Status.RUNNING)
         yield AccessToken(
             token_id=f"t{n}", name="n", role=Role.READ, secret_sha256="0", created_at=at(0), created_by="ada"
+        )
+
+
+def _calls(count: int) -> Iterator[Entity]:
+    known: dict[str, Any] = {"system": "jobs", "purpose": "label", "provider": "openai", "model": "small"}
+    for n in range(count):
+        yield AssistCost(date=START.date() - timedelta(days=n), calls=1, **known)
+        yield AssistCall(
+            **known,
+            job_id="job",
+            call_id=f"chat-{n}",
+            root_job_id="job",
+            date=START.date(),
+            kind="chat",
+            request_sha256="0",
+            request_key="reports/x.json",
+            started_at=at(n),
+            status=CallStatus.REFUSED,
         )

@@ -11,14 +11,14 @@ from fastapi.routing import iter_route_contexts
 from tests.contributions import contributions
 from tests.web import workflow_crowd
 from tests.web.conftest import Served
-from tests.web.crowd import fill
+from tests.web.crowd import START, fill
 
 from jobtable.web.guard import READ, WRITE, rule_of
 
 MANY, MORE = 130, 260
 """More than a page shows; the bounds of pages that are larger are made small."""
 _SMALL = 10
-_BOUNDED = r"jobtable\.(web|systems\.\w+\.web|jobs\.read\.(listing|waiting|reading))\b"
+_BOUNDED = r"jobtable\.(web|assist\.costs|systems\.\w+\.web|jobs\.read\.(listing|waiting|reading))\b"
 """Where they stand."""
 _SPARE_UNITS = 1.5
 """Less than it costs to read as many of the smallest items as one store has more than the other."""
@@ -26,6 +26,8 @@ _API = "/api/v1"
 _LIVE = f"{_API}/live"
 """It never ends."""
 _IDS = {
+    "call_id": "chat-0",
+    "date": str(START.date()),
     "epoch": "3",
     "instance_id": "i",
     "job_id": "job",

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel
 from pydantic_core import from_json
 
+from jobtable.assist.call_texts import answer_key
 from jobtable.assist.entities import AssistCall, AssistCost, AssistTotal, CallStatus
 from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError, ValueRefusedError
@@ -128,10 +129,8 @@ class AssistReads:
         return next(iter(later.page(size=1, most_examined=_MOST_EXAMINED).items), None)
 
     def _answer_of(self, call: AssistCall) -> Json:
-        match call.answer:
-            case {"object": str(key)}:
-                return self._read_object(key)
-        return call.answer
+        key = answer_key(call)
+        return call.answer if key is None else self._read_object(key)
 
     def _read_object(self, key: str) -> Any:
         try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from jobtable.assist.entities import AssistCall, AssistCost
 from jobtable.jobs.stored.entities import Instance, Job, Queue, main
 from jobtable.model import Selection, Table
 from jobtable.store.changes import Change
@@ -36,6 +37,8 @@ _JOB_FIELDS = {
     "requested",
     "queue_name",
 }
+_FIELDS: dict[str, set[str]] = {"jobs": _JOB_FIELDS, "assist": set()}
+"""What the changes of a topic hold, if not everything; viewers of all calls get no prompts or answers."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def id_in(key: Mapping[str, Any]) -> str:
 
 
 def _topics_of_jobs(change: Change) -> Iterator[str]:
-    """jobs: every job; job:ID: a job and everything under it; queues: queues and workers."""
+    """jobs: every job; job:ID: a job and everything under it; queues: queues and workers; assist: calls and costs."""
     item = change.new_item or change.old_item or {}
     if item["PK"]["S"].startswith("JOB#"):
         yield f"job:{id_in(item)}"
@@ -71,10 +74,12 @@ def _topics_of_jobs(change: Change) -> Iterator[str]:
         yield "jobs"
     elif change.is_of(Queue, Instance):
         yield "queues"
+    elif change.is_of(AssistCall, AssistCost):
+        yield "assist"
 
 
 _JOBS = LiveTopics(
-    (main,), _topics_of_jobs, ("overview", "jobs", "queues"), {"job": lambda given: Job.key(job_id=given)}
+    (main,), _topics_of_jobs, ("overview", "jobs", "queues", "assist"), {"job": lambda given: Job.key(job_id=given)}
 )
 
 
@@ -156,7 +161,7 @@ def _key(change: Change) -> list[Any]:
 
 def _values(topic: str, change: Change) -> dict[str, Any]:
     entity = change.after or change.before
-    fields = _JOB_FIELDS if topic == "jobs" else None
+    fields = _FIELDS.get(topic)
     values = entity.model_dump(mode="json", include=fields) if entity is not None else {}
     if topic == "jobs" and isinstance(entity, Job):
         values["took"] = duration_text(entity.duration_seconds)

@@ -94,6 +94,14 @@ def number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
+def rough(value: int) -> str:
+    """Return a count in few digits, in millions or billions if it is large."""
+    for size, name in ((10**9, "bn"), (10**6, "M")):
+        if value >= size:
+            return f"{value / size:.3g} {name}"
+    return f"{value:,}"
+
+
 def setting_text(value: Any) -> str:
     """Return a parameter or a result: a text or a whole number as it is, a fraction to six digits, the rest as JSON."""
     if isinstance(value, str):

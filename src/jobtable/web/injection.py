@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from jobtable import store as stores
 from jobtable.access.tokens import Tokens
 from jobtable.app import Services
+from jobtable.assist.costs import AssistReads
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.objects import ObjectStore
@@ -55,6 +56,7 @@ TheActivities = Annotated[Activities, _from_request(lambda request: _services(re
 TheExecutions = Annotated[ExecutionVerbs, _from_request(lambda request: _services(request).executions)]
 TheFunctions = Annotated[FunctionRecords, _from_request(lambda request: _services(request).functions)]
 TheDurable = Annotated[DurableVerbs, _from_request(lambda request: _services(request).durable)]
+TheAssist = Annotated[AssistReads, _from_request(lambda request: _services(request).assist)]
 TheTokens = Annotated[Tokens, _from_request(lambda request: request.app.state.tokens)]
 
 

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from jobtable.system import declared
 from jobtable.web.api import (
     activities,
+    assist,
     dependencies,
     functions,
     instances,
@@ -53,6 +54,7 @@ _GROUPS = (
     activities,
     task_tokens,
     functions,
+    assist,
     tables,
     objects,
     store,

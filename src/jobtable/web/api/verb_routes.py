@@ -60,7 +60,7 @@ def add_verbs(
 
 def _module(verb: Verb, router: APIRouter) -> str:
     """Return the module after which metrics name a route: for the core, that of its group."""
-    is_of_core = verb.__module__.startswith(("jobtable.jobs.", "jobtable.workflows."))
+    is_of_core = verb.__module__.startswith(("jobtable.jobs.", "jobtable.workflows.", "jobtable.assist."))
     return f"{__package__}.{str(router.tags[0]).replace(' ', '_')}" if is_of_core else verb.__module__
 
 

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from jobtable.system import declared
 from jobtable.web.pages import (
     api_docs,
+    assist,
     comparison,
     durable,
     executions,
@@ -22,7 +23,7 @@ from jobtable.web.pages.frame import error_page
 
 __all__ = ["add_pages", "error_page"]
 
-_GROUPS = (login, overview, jobs, comparison, queues, machines, executions, durable, tables, tokens, api_docs)
+_GROUPS = (login, overview, jobs, comparison, queues, machines, executions, durable, assist, tables, tokens, api_docs)
 
 
 def add_pages(app: FastAPI) -> None:

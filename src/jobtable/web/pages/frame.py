@@ -15,6 +15,7 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, PrefixL
 
 import jobtable
 from jobtable.access.entities import Role
+from jobtable.assist.prices import dollars
 from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ValueRefusedError
 from jobtable.objects import ObjectStore, content_type
@@ -29,6 +30,7 @@ _NAVIGATION = (
     NavigationEntry("/jobs", "Jobs", "jobs", also=("/submit", "/compare")),
     NavigationEntry("/queues", "Queues & workers", "queues", also=("/workers",)),
     NavigationEntry("/workflows", "Workflows", "workflows"),
+    NavigationEntry("/assist", "Assistants", "assist"),
 )
 _NAVIGATION_END = (
     NavigationEntry("/tables", "Tables", "tables"),
@@ -65,12 +67,14 @@ def _environment() -> Environment:
         ahead=formats.ahead,
         bytes=formats.bytes_text,
         clock_time=formats.clock_time,
+        dollars=dollars,
         duration=formats.duration_text,
         moment=formats.minute,
         money=formats.money,
         number=formats.number,
         object_address=formats.object_address,
         pretty=formats.pretty,
+        rough=formats.rough,
         segment=formats.segment,
         setting=formats.setting_text,
         shell=shlex.quote,

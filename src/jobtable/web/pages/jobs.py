@@ -22,7 +22,8 @@ from jobtable.store import Page, Store
 from jobtable.system import system_named
 from jobtable.web.formats import segment
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
-from jobtable.web.injection import JobId, TheJobs, TheQueries, TheStore
+from jobtable.web.injection import JobId, TheAssist, TheJobs, TheQueries, TheStore
+from jobtable.web.pages.assist import models_asked
 from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
@@ -103,8 +104,17 @@ def show_submission(request: Request, queries: TheQueries, like: str = "") -> Re
 
 @router.get("/jobs/{job_id}")
 @allow(READ)
-def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, under: str = "") -> Response:
-    """Show one job; `under` is the cursor of its children."""
+def show_job(
+    request: Request,
+    job_id: JobId,
+    store: TheStore,
+    jobs: TheJobs,
+    assist: TheAssist,
+    *,
+    under: str = "",
+    calls: str = "",
+) -> Response:
+    """Show one job; `under` is the cursor of its children, `calls` that of its calls of models."""
     queries = jobs.queries
     job = queries.get_job(job_id)
     history = queries.list_statuses(job_id, newest_first=True).page(size=100).items
@@ -133,6 +143,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         children=children.items,
         is_first_page=not under,
         under=children.cursor,
+        asked=models_asked(assist, job_id, calls),
         waits_for=_edges(store, queries.list_dependencies(job_id).page(size=_MOST_EDGES), "dependency_job_id"),
         waited_for_by=_edges(store, queries.list_dependents(job_id).page(size=_MOST_EDGES), "job_id"),
         checkpoints=queries.list_checkpoints(job_id, newest_first=True).page(size=50).items,

@@ -47,7 +47,7 @@ async function drawPlot(figure) {
     showlegend: data.traces.length > 1 && !data.isMap,
     // Below the axis: above, it would cover points on small screens.
     legend: { orientation: "h", y: data.x ? -0.28 : -0.15, yanchor: "top" },
-    barmode: "group",
+    barmode: data.isStacked ? "stack" : "group",
     hoverlabel: { align: "left" },
   });
   if (!data.title) shown.margin.t = 10;
@@ -59,6 +59,7 @@ async function drawPlot(figure) {
     if (data.isCount && Math.max(...data.traces.flatMap((each) => each.y)) < 6) shown.yaxis.dtick = 1;
     shown.bargap = 0.5;
   }
+  if (data.isStacked) Object.assign(shown, { bargap: 0.2 }).xaxis.type = "date"; // many days: not each is named
   if (data.isMap) {
     for (const axis of [shown.xaxis, shown.yaxis]) Object.assign(axis, { visible: false });
     shown.yaxis.scaleanchor = "x";

@@ -10,7 +10,10 @@ import hashlib
 import os
 import tempfile
 import threading
+import time
+import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,9 @@ from jobtable.assist.providers import Usage
 from jobtable.assist.verbs import BegunCall, CallPlan, Ledger
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.model.fields import format_timestamp
+
+_LOOK_SECONDS = 0.05
+"""How often who waits for another sender looks."""
 
 
 class OneSender(Ledger):
@@ -30,10 +36,7 @@ class OneSender(Ledger):
         self._turns: dict[str, _Turn] = {}
 
     def begin(self, plan: CallPlan) -> BegunCall:
-        turn = self._turns.get(plan.call_id)
-        if turn is None or not turn.is_own:
-            turn = _Turn(_lock_file(self._lease, plan.call_id))
-            self._turns[plan.call_id] = turn
+        self._wait_for_turn(plan.call_id)
         try:
             begun = self._records.begin(plan)
         except BaseException:
@@ -42,6 +45,18 @@ class OneSender(Ledger):
         if begun.answer is not None:
             self._leave(plan.call_id)
         return begun
+
+    def _wait_for_turn(self, call_id: str) -> None:
+        turn = self._turns.get(call_id)
+        if turn is not None and turn.is_own:
+            return
+        path = _lock_file(self._lease, call_id)
+        while (taken := _Turn.take_if_free(path)) is None:
+            holder = self._turns.get(call_id)
+            if holder is not None and holder.is_abandoned:
+                holder.leave()
+            time.sleep(_LOOK_SECONDS)
+        self._turns[call_id] = taken
 
     def end(
         self,
@@ -89,46 +104,42 @@ class OneSender(Ledger):
 
 
 class _Turn:
-    """The turn of one thread, which waits for it when it is made."""
+    """The turn of a thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, file: int) -> None:
         self._path = path
-        self._owner = _this_thread()
-        self._file = self._locked()
+        self._file = file
+        self._close_file = weakref.finalize(self, os.close, file)  # also where nobody ends the call
+        self._process_id = os.getpid()
+        self._thread = threading.current_thread()
+
+    @staticmethod
+    def take_if_free(path: Path) -> _Turn | None:
+        """Take the turn of a call, or return None while another thread or process has it."""
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        turn = _Turn(path, file)
+        with suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(file), path.stat()):  # its last holder has not deleted it
+                return turn
+        turn._close_file()
+        return None
 
     @property
     def is_own(self) -> bool:
         """Whether this thread has it; a forked process does not have that of its parent."""
-        return self._owner == _this_thread()
+        return self._process_id == os.getpid() and self._thread is threading.current_thread()
 
-    def _locked(self) -> int:
-        while True:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                if self._is_current(file):
-                    return file
-            except BaseException:
-                os.close(file)
-                raise
-            os.close(file)
-
-    def _is_current(self, file: int) -> bool:
-        """Whether the lock is that of the file which others find: the last holder deletes it."""
-        try:
-            return os.path.samestat(os.fstat(file), self._path.stat())
-        except FileNotFoundError:
-            return False
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether its thread has ended without ending the call."""
+        return self._process_id == os.getpid() and not self._thread.is_alive()
 
     def leave(self) -> None:
         self._path.unlink(missing_ok=True)
         # Closing the file does not unlock it while a forked process has a copy.
         fcntl.flock(self._file, fcntl.LOCK_UN)
-        os.close(self._file)
-
-
-def _this_thread() -> tuple[int, int]:
-    return os.getpid(), threading.get_ident()
+        self._close_file()
 
 
 def _lock_file(lease: Lease, call_id: str) -> Path:

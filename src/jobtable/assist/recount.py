@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date as Date  # noqa: N812 - a field is called date
+from types import MappingProxyType
 
 from jobtable.assist.costs import AssistReads, Used, used_by
 from jobtable.assist.entities import AssistCall, AssistCost, AssistTotal, CallStatus
@@ -52,7 +53,7 @@ class Recount:
             for call in self._reads.list_calls_of_day(Date.fromordinal(first.toordinal() + number)):
                 calls[_group(call)].append(call)
         groups = dict.fromkeys([*totals, *calls])
-        return [each for group in groups for each in _differences(group, totals.get(group), calls[group])]
+        return [each for group in groups for each in _differences(group, totals.get(group), calls[group], {})]
 
     def _calls(self, job_id: str) -> Iterable[AssistCall]:
         return self._store.query(AssistCall.key(job_id=job_id), consistent=True)
@@ -67,17 +68,18 @@ def _group(of: AssistCost | AssistCall) -> str:
 
 
 def _differences(
-    what: str, total: AssistTotal | AssistCost | None, calls: Iterable[AssistCall]
+    what: str,
+    total: AssistTotal | AssistCost | None,
+    calls: Iterable[AssistCall],
+    nothing: Mapping[str, int] = MappingProxyType({"reserved_tokens": 0, "reserved_nanodollars": 0}),
 ) -> Iterator[Difference]:
-    counted = Used()
-    reserved = {"reserved_tokens": 0, "reserved_nanodollars": 0}
+    """Yield what differs. `nothing` names what is compared besides the usage: the costs of days reserve nothing."""
+    counted, reserved = Used(), dict(nothing)
     for call in calls:
         counted.add(used_by(call))
         if call.status is CallStatus.STARTED:
             for name in reserved:
                 reserved[name] += getattr(call, name)
-    if isinstance(total, AssistCost):  # it has no reservations
-        reserved = {}
     for name, count in (dict(counted) | reserved).items():
         if (known := 0 if total is None else getattr(total, name)) != count:
             yield Difference(what, name, known, count)

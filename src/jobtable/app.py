@@ -163,7 +163,7 @@ class Services:
 
     @cached_property
     def assist(self) -> AssistReads:
-        """The calls of models, and what they cost."""
+        """The calls of models, what they cost, and the providers."""
         from jobtable.assist.costs import AssistReads
         from jobtable.jobs.stored.entities import main
 
@@ -296,6 +296,12 @@ class ServerServices(Services):
         from jobtable.remote.machines import ServerActivities
 
         return ServerActivities(self._server, self.store)
+
+    @cached_property
+    def assist(self) -> AssistReads:
+        from jobtable.remote.assist_reads import ServerAssistReads
+
+        return ServerAssistReads(self._server, self.store, self.objects)
 
     @cached_property
     def executions(self) -> ExecutionVerbs:

@@ -94,11 +94,11 @@ def fill_calls(services: Services, markup: str = "") -> None:
     services.objects.put(large, json.dumps("A long story. " * 12_000).encode())
     writer.call(LARGE, 3, purpose="tell", answer={"object": large}, price_version=None, cost_nanodollars=0, model="own")
     vectors = f"jobs/{JOB}/assist/{EMBEDDED}.answer.json"
-    services.objects.put(vectors, json.dumps([[0.1, 0.2, 0.3]] * 2).encode())
+    services.objects.put(vectors, json.dumps({"dimensions": 3, "float32": "AAAA" * 8}).encode())
     texts = {"model": "text-embedding-3-small", "texts": ["good coffee", markup or "bad service"]}
     writer.call(
         EMBEDDED, 4, request=texts, purpose="embed", answer={"object": vectors}, model="text-embedding-3-small",
-        tokens_out=0, cost_nanodollars=12,
+        tokens_out=0, cost_nanodollars=16_240,
     )  # fmt: skip
     ended: dict[str, Any] = {"ended_at": None, "seconds": 0, "tokens_in": 0, "tokens_out": 0, "cost_nanodollars": 0}
     writer.call(OPEN, 5, status=CallStatus.STARTED, purpose="summarize", **ended)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -33,6 +34,19 @@ from jobtable.assist.entities import AssistCall, AssistCost, CallStatus
 from jobtable.clock import wall_time
 
 API = "/api/v1"
+SECRET = "sk-this-is-a-secret"
+SETTINGS = """
+[assist]
+provider = "openai"
+[assist.providers.openai]
+kind = "openai"
+model = "gpt-5-mini"
+embedding_model = "text-embedding-3-small"
+[assist.providers.other]
+kind = "openai"
+base_url = "http://127.0.0.1:9/v1"
+api_key_env = "OTHER_KEY"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +113,13 @@ def test_a_call_has_its_request_and_its_answer(client: httpx.Client) -> None:
     assert refused["request"]["messages"][1] == {"role": "user", "content": "TRADER JOE'S\nTOTAL 12.50"}
     assert refused["answer"] == f'{{"total": "twelve {MARKUP}"}}'
     assert read(client, f"/assist/calls/{JOB}/{LARGE}")["answer"].startswith("A long story.")
-    assert read(client, f"/assist/calls/{JOB}/{EMBEDDED}")["answer"] == [[0.1, 0.2, 0.3]] * 2
+    assert read(client, f"/assist/calls/{JOB}/{EMBEDDED}")["answer"]["dimensions"] == 3
     assert client.get(f"{API}/assist/calls/{JOB}/none").status_code == 404
 
 
 def test_what_a_job_used_is_told_without_its_calls(client: httpx.Client) -> None:
     found = read(client, f"/jobs/{JOB}/assist/usage")
-    assert (found["job"]["calls"], found["job"]["cost_nanodollars"]) == (5, 566_012)
+    assert (found["job"]["calls"], found["job"]["cost_nanodollars"]) == (5, 582_240)
     assert found["tree"]["calls"] == 5
     assert read(client, f"/jobs/{WITHOUT}/assist/usage") == {"job": None, "tree": None}
     assert client.get(f"{API}/jobs/none/assist/usage").status_code == 404
@@ -114,7 +128,7 @@ def test_what_a_job_used_is_told_without_its_calls(client: httpx.Client) -> None
 def test_costs_are_summed_by_what_is_asked_for(served: Served, client: httpx.Client) -> None:
     (total,) = read(client, "/assist/costs")["sums"]
     assert (total["calls"], total["failed_calls"], total["unpriced_calls"]) == (5, 1, 1)
-    assert total["cost_nanodollars"] == 566_012
+    assert total["cost_nanodollars"] == 582_240
     by_model = read(client, "/assist/costs?by=model&by=provider&by=model")["sums"]
     assert [each["model"] for each in by_model] == ["gpt-5-mini", "text-embedding-3-small", "own"]
     assert {each["provider"] for each in by_model} == {"openai"}
@@ -141,7 +155,7 @@ def test_the_page_of_a_job_lists_its_calls(pages: httpx.Client) -> None:
     page = pages.get(f"/jobs/{JOB}").text
     assert "Models asked" in page
     assert page.index(REUSED) < page.index(REFUSED)
-    for told in ("5 calls", "$0.000566", "1 call of no known price", "no price known", "reused", "try 2"):
+    for told in ("5 calls", "$0.000582", "1 call of no known price", "no price known", "reused", "try 2"):
         assert told in page, told
     assert "Models asked" in pages.get(f"/jobs/{WITHOUT}").text
 
@@ -204,11 +218,58 @@ def test_the_page_of_costs_says_what_is_missing(pages: httpx.Client) -> None:
     assert "is not a day" in pages.get("/assist?from=yesterday").text
 
 
+def use_settings(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Let the server read these settings, as it does from the folder in which it was started."""
+    (folder / "jobtable.toml").write_text(text)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("OTHER_KEY", SECRET)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def test_providers_are_told_without_their_keys(
+    client: httpx.Client, pages: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_settings(tmp_path, monkeypatch, SETTINGS)
+    asked, other = read(client, "/assist/providers")
+    assert (asked["name"], asked["is_asked"], asked["problem"]) == (
+        "openai", True, "the variable OPENAI_API_KEY is not set here",
+    )  # fmt: skip
+    assert (other["name"], other["problem"], other["base_url"]) == ("other", None, "http://127.0.0.1:9/v1")
+    page = pages.get("/assist").text
+    for told in (
+        "the variable OPENAI_API_KEY is not set here",
+        "http://127.0.0.1:9/v1",
+        "unusable",
+        "asked by default",
+    ):
+        assert told in page, told
+    assert SECRET not in page + str([asked, other])
+
+
+def test_wrong_settings_are_told_and_the_costs_are_shown_all_the_same(
+    client: httpx.Client, pages: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_settings(tmp_path, monkeypatch, "[assist]\nprovider = 'gone'\n")
+    page = pages.get("/assist")
+    assert page.status_code == 200
+    assert "there is no provider &#39;gone&#39;" in page.text
+    assert "By purpose" in page.text
+    assert client.get(f"{API}/assist/providers").status_code == 500
+
+
+def test_no_provider_is_an_empty_state(pages: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_settings(tmp_path, monkeypatch, "")
+    assert "Nothing is sent to anybody" in pages.get("/assist").text
+
+
 # --- in a browser
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light"), (390, "light"), (1280, "dark")])
-def test_every_page_is_clean(browser: Browser, open_served: Served, width: int, scheme: str) -> None:
+def test_every_page_is_clean(
+    browser: Browser, open_served: Served, width: int, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_settings(tmp_path, monkeypatch, SETTINGS)
     shown = Watched(browser, open_served, width, scheme)
     for path in paths():
         shown.page.goto(path)

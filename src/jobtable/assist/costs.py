@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date as Date  # noqa: N812 - a field is called date
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
@@ -13,6 +15,7 @@ from pydantic_core import from_json
 
 from jobtable.assist.call_texts import answer_key
 from jobtable.assist.entities import AssistCall, AssistCost, AssistTotal, CallStatus
+from jobtable.assist.provider_states import ProviderState, provider_states
 from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError, ValueRefusedError
 from jobtable.model import Json
@@ -173,3 +176,9 @@ class AssistReads:
         if (end - start).days >= LONGEST_SPAN_DAYS:
             raise ValueRefusedError(f"from {start} to {end} are more than {LONGEST_SPAN_DAYS} days; ask for fewer")
         return start, end
+
+    # --- providers
+
+    def list_providers(self) -> list[ProviderState]:
+        """Return the providers that the settings here name, that which is asked first; SettingsError if invalid."""
+        return provider_states(os.environ, Path.cwd())

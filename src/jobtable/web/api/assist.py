@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from jobtable.assist.costs import AssistReads, CostField, CostSum
 from jobtable.assist.entities import AssistCall, AssistTotal
+from jobtable.assist.provider_states import ProviderState
 from jobtable.web.api.route_parts import NewestFirst, api_router
 from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, allow
@@ -85,6 +86,13 @@ def get_assist_costs(
     """Return what models cost, from the costs that stay when jobs are deleted. A span has at most 366 days."""
     start, end = assist.span(first, last)
     return Costs(first=start, last=end, sums=assist.sum_costs(list(dict.fromkeys(by)), first=start, last=end))
+
+
+@router.get("/assist/providers")
+@allow(READ)
+def list_assist_providers(assist: TheAssist) -> list[ProviderState]:
+    """Return the providers that the settings of the server name, without keys, and why one cannot be used there."""
+    return assist.list_providers()
 
 
 add_verbs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date as Date  # noqa: N812 - a field is called date
@@ -15,7 +16,7 @@ from jobtable.assist.call_texts import answer_key
 from jobtable.assist.costs import AssistReads, CostField, CostSum, Used
 from jobtable.assist.entities import AssistCall, AssistTotal
 from jobtable.assist.prices import NANODOLLARS
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import SettingsError, ValueRefusedError
 from jobtable.jobs.stored.entities import Job
 from jobtable.store import Page
 from jobtable.web.api.assist import CallId
@@ -37,6 +38,7 @@ _TABLES: tuple[tuple[str, tuple[CostField, ...]], ...] = (
     ("By purpose", ("purpose",)),
 )
 """Beside the chart: the last field names a row, the first is under it."""
+_FLOAT_BYTES = 4
 _COLOURS = 10
 """The palette of plots.js."""
 
@@ -107,7 +109,16 @@ def show_costs(request: Request, assist: TheAssist, span: Annotated[Span, Query(
         ],
         latest=assist.list_calls_of_day(last, newest_first=True).page(size=_LATEST).items,
         most_groups=_MOST_GROUPS,
+        **_providers(assist),
     )
+
+
+def _providers(assist: AssistReads) -> dict[str, Any]:
+    """Return the providers, or why their settings cannot be read: the costs are shown all the same."""
+    try:
+        return {"providers": assist.list_providers(), "problem": None}
+    except SettingsError as error:
+        return {"providers": [], "problem": str(error)}
 
 
 _MEASURES: tuple[tuple[str, str, Callable[[Used], float]], ...] = (
@@ -165,6 +176,7 @@ def show_call(request: Request, job_id: JobId, call_id: CallId, assist: TheAssis
         schema=pretty(sent["schema"]) if sent.get("schema") else "",
         settings={name: value for name, value in sent.items() if name not in ("messages", "texts", "schema")},
         answer=_answer(whole.answer),
+        finish=whole.answer.get("finish") if isinstance(whole.answer, dict) else None,
         answer_key=answer_key(whole.call),
     )
 
@@ -189,6 +201,9 @@ def _answer(answer: Any) -> str:
             return ""
         case str():
             return shown_json(answer)
-        case [[*numbers], *_]:
-            return f"{len(answer):,} vectors of {len(numbers):,} numbers"
+        case {"text": str(text), "finish": str()}:  # it ended early
+            return shown_json(text)
+        case {"dimensions": int(dimensions), "float32": str(data)}:
+            count = len(b64decode(data)) // (_FLOAT_BYTES * dimensions)
+            return f"{count:,} vector{'' if count == 1 else 's'} of {dimensions:,} numbers"
     return pretty(answer)

@@ -15,7 +15,7 @@ from jinja2 import BaseLoader, ChoiceLoader, Environment, PackageLoader, PrefixL
 
 import jobtable
 from jobtable.access.entities import Role
-from jobtable.assist.prices import dollars
+from jobtable.assist.prices import rough_dollars
 from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ValueRefusedError
 from jobtable.objects import ObjectStore, content_type
@@ -67,7 +67,7 @@ def _environment() -> Environment:
         ahead=formats.ahead,
         bytes=formats.bytes_text,
         clock_time=formats.clock_time,
-        dollars=dollars,
+        dollars=rough_dollars,
         duration=formats.duration_text,
         moment=formats.minute,
         money=formats.money,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from jobtable.errors import (
+    ConditionFailedError,
     ConflictError,
     DependencyCycleError,
     JobStateError,
@@ -24,7 +25,16 @@ from jobtable.jobs.dependencies.edges import Event, awaited, condition_of, descr
 from jobtable.jobs.lifecycle.leases import IS_THERE
 from jobtable.jobs.lifecycle.owners import owner_of
 from jobtable.jobs.lifecycle.transitions import ensure_queue, length_of
-from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobStatus, Queue
+from jobtable.jobs.stored.entities import (
+    DependencyGraph,
+    Job,
+    JobChild,
+    JobDependency,
+    JobGates,
+    JobStatus,
+    Queue,
+    QueueJob,
+)
 from jobtable.jobs.stored.field_types import FINAL
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, Definition, EdgeCondition, NewJob, new_job
 from jobtable.jobs.submit.preparation import SHARED_ACTIONS, Prepared, prepare
@@ -34,6 +44,10 @@ from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
 _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
 """The namespace of the job ids derived from callers' keys."""
 _CHUNK = 1000
+_OF_JOBS = frozenset(
+    each.__name__ for each in (Job, JobStatus, QueueJob, Queue, JobDependency, JobGates, JobChild, DependencyGraph)
+)
+"""What a submission writes of its own; other entities are its caller's."""
 _IS_OPEN = Job.tree_status.missing()
 """The condition that the tree of a job was not ended."""
 
@@ -62,10 +76,10 @@ class Submission(EngineCore):
     def submit_together(
         self, new: Sequence[NewJob], *beside: Entity, also: Callable[[Transaction], None] | None = None
     ) -> list[Job]:
-        """Submit jobs with ids, and the entities `beside` them, in one transaction: all that are missing, or none.
+        """Submit jobs with ids, and add the entities `beside` them, in one transaction: all that are missing, or none.
 
-        `also` adds conditional writes to it. Jobs without a task are groups that are sealed at once: they wait for the
-        children that come with them.
+        `also` adds writes to it. Jobs without a task are groups that are sealed at once: they wait for the children
+        that come with them. TransactionFailedError if one of these entities exists, or a condition of `also` fails.
         """
 
         def add_missing(known: dict[str, Job]) -> list[Job]:
@@ -75,7 +89,12 @@ class Submission(EngineCore):
                 self._add(prepared, version, beside, also)
             return [_refuse_another_task(known[str(each.job_id)], each) for each in new]
 
-        return self.store.retrying(lambda: self._jobs_named_in(new, new), add_missing, f"submit job {new[0].job_id}")
+        return self.store.retrying(
+            lambda: self._jobs_named_in(new, new),
+            add_missing,
+            f"submit job {new[0].job_id}",
+            retry_if=_concerns_jobs,
+        )
 
     # --- existing jobs ----------------------------------------------------------------------------------------------
 
@@ -197,7 +216,7 @@ class Submission(EngineCore):
         with self.store.transaction() as tx:
             _add_items(tx, together)
             for item in beside:
-                tx.put(item)
+                tx.add(item)
             if also is not None:
                 also(tx)
             if version is not None:
@@ -307,6 +326,12 @@ def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int)
         tx.add(each.parent_edge)
     if each.child is not None:
         tx.put(each.child)
+
+
+def _concerns_jobs(error: ConditionFailedError | TransactionFailedError) -> bool:
+    """Return whether the jobs themselves were in the way, not only what their caller stores with them."""
+    failures = error.failures if isinstance(error, TransactionFailedError) else ()
+    return not failures or any(each.entity in _OF_JOBS for each in failures)
 
 
 def _misses_a_queue(error: TransactionFailedError) -> bool:

@@ -94,7 +94,8 @@ class Sweeps:
                 new_planning(sweep_id, user, sweep, 0),
             )
             created_at = self._jobs.clock.now() if parent is None else parent.created_at
-            parent = self._jobs.submit_together(family, _entry(sweep, sweep_id, user, created_at))[0]
+            entry = _entry(sweep, sweep_id, user, created_at)
+            parent = self._jobs.submit_together(family, also=lambda tx: tx.put(entry))[0]
         _refuse_another(parent, sweep)
         return parent
 

@@ -21,7 +21,7 @@ MISSING_EXTRA = "JSONata needs the extra 'workflows'; run: pip install 'jobtable
 
 _recursion_limit = sys.getrecursionlimit()
 try:
-    from jsonata import functions, jexception, signature, utils
+    from jsonata import functions, jexception, parser, signature, utils
     from jsonata import jsonata as engine
 except ImportError:
     if not TYPE_CHECKING:
@@ -244,6 +244,21 @@ def _frame_class() -> Any:
     return Frame
 
 
+def _parser() -> Any:
+    """Return a parser of JSONata 2.0, which Step Functions has: without the operators of 2.1.
+
+    To JSONata 2.0, `a ?? b` is a condition whose second part begins with `?`, and `a ?: b` one that begins with `:`.
+    """
+
+    class Refused(parser.Parser.Infix):  # type: ignore[misc]
+        def led(self, left: Any) -> Any:
+            raise jexception.JException("S0211", self.position, str(self.id)[-1])
+
+    made = parser.Parser()
+    made.symbol_table.update({each: Refused(made, each) for each in ("??", "?:")})
+    return made
+
+
 @lru_cache(maxsize=1)
 def _engine_class() -> Any:
     """The library's evaluator, with the operators in which it differs from JSONata."""
@@ -252,6 +267,7 @@ def _engine_class() -> Any:
         text_of: Callable[[Any], str | None]
 
         def __init__(self, expression: str, regex_engine: Any) -> None:
+            engine.Jsonata.PARSER.parser = _parser()  # of this thread, which the library asks for
             super().__init__(expression, regex_engine)
             self.set_validate_input(False)
             self.set_output_convert_nulls(False)

@@ -20,7 +20,10 @@ from faults.workers import kill
 
 from jobtable.app import Services, open_jobs
 from jobtable.errors import TaskClosedError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.worker.worker import Worker
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import (
@@ -40,6 +43,11 @@ _LEASE_SECONDS = 1.5
 _SLOTS = 2
 _PATIENCE_SECONDS = 900.0
 _NAME = "faulty"
+_MOST_INTERRUPTIONS = NewJob(name="any").most_interruptions
+_WHY_LOST = (
+    f"each lost more than {_MOST_INTERRUPTIONS} workers, which fails a job, and the Retry of its state called the "
+    "function again in a job of its own; its execution SUCCEEDED"
+)
 
 
 def run(trials: int = 200, seed: int = 1, at_once: int = 3) -> Iterator[dict[str, object]]:
@@ -69,14 +77,18 @@ def run(trials: int = 200, seed: int = 1, at_once: int = 3) -> Iterator[dict[str
         histories = (jobs.queries.list_statuses(job.job_id) for job in jobs.queries.list_jobs())
         interrupted = sum(line.status is Status.INTERRUPTED for history in histories for line in history)
         problems = [each for number in range(trials) for each in problems_of(executions, number)]
-        problems += problems_in(jobs) + _leftovers(services)
+        lost, others = _failed_jobs(jobs)
+        problems += problems_in(jobs) + others + _leftovers(services)
         lines = notes.read_text().splitlines()
     for problem in problems:
         print(problem, file=sys.stderr)
     repeated = sum(Counter(line for line in lines if line.startswith(("item", "job"))).values()) - len(
         {line for line in lines if line.startswith(("item", "job"))}
     )
+    if lost:
+        print(f"{len(lost)} function jobs are FAILED, which is no violation: {_WHY_LOST}", file=sys.stderr)
     counts = {"interrupted": interrupted, "calls": trials * (ITEMS + 1), "repeated": repeated, "seed": seed}
+    counts["failed_function_jobs"] = len(lost)
     yield {"fault": "executions", "trials": trials, "violations": len(problems), **counts}
 
 
@@ -119,12 +131,18 @@ def problems_of(executions: Executions, number: int) -> list[str]:
     return problems
 
 
+def _failed_jobs(jobs: Jobs) -> tuple[list[Job], list[str]]:
+    """Return the jobs of functions that lost too many workers, and what other jobs FAILED."""
+    failed = [job for job in jobs.queries.list_jobs() if job.status is Status.FAILED]
+    lost = [job for job in failed if job.job_type == "function" and job.interruptions > _MOST_INTERRUPTIONS]
+    return lost, [f"job {job.job_id} FAILED: {job.message}" for job in failed if job not in lost]
+
+
 def _leftovers(services: Services) -> list[str]:
     kinds = (ExecutionFrame, ExecutionCommands, ExecutionSignal)
     found = [f"there is still {item!r:.200}" for kind in kinds for item in services.store.scan(kind)]
     running = (each for each in services.store.scan(Execution) if each.status is ExecutionStatus.RUNNING)
     found += [f"{each.machine}/{each.name} still runs" for each in running]
-    # A function that lost more workers than a job may has failed, and its state has tried again.
     left = (job for job in services.jobs.queries.list_jobs() if not job.is_final)
     return found + [f"job {job.job_id} is {job.status}" for job in left]
 

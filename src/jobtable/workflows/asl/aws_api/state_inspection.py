@@ -55,7 +55,7 @@ class Inspection:
     """What TestState shows of the way of the data through a state."""
 
     test: StateTest
-    strand: Strand
+    strand: TestedStrand
     shown: dict[str, Any] = field(default_factory=dict)
 
     def leave(self, perform: Perform) -> Leaving:
@@ -92,7 +92,10 @@ class Inspection:
         self.shown[name] = self.text_of(value)
 
     def text_of(self, value: Any) -> str:
-        """Return a value as JSON text: the input as it was written."""
+        """Return a value as JSON text: the input and a mocked result as they were written."""
+        mock = self.test.mock
+        if mock is not None and not mock.has_failed and value is mock.result:
+            return mock.result_text
         return self.test.input_text if value is self.test.input else dump(value)
 
     def _leave_pass(self) -> Leaving:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobtable.workflows.asl.aws_api.aws_calls import Call
+from jobtable.workflows.asl.aws_api.mocked_results import STRICT, check_result
 from jobtable.workflows.asl.aws_api.refusals import invalid, invalid_definition, refused
 from jobtable.workflows.asl.aws_api.state_test_contexts import check_context
 from jobtable.workflows.asl.entities import MachineType
@@ -25,6 +26,7 @@ class Mock:
     """What the task, the branches or the iterations of a state are taken to have done."""
 
     result: Any = None
+    result_text: str = ""
     error: str | None = None
     cause: str | None = None
     has_failed: bool = False
@@ -45,6 +47,8 @@ class StateTest:
     failed_iterations: int | None
     reader_data: str | None
     """What the ItemReader of a Map is taken to have read."""
+    failing: tuple[State, ...]
+    """The states inside a Map or Parallel from which the mocked error comes, the innermost first."""
 
 
 def read_state_test(call: Call) -> StateTest:
@@ -54,9 +58,10 @@ def read_state_test(call: Call) -> StateTest:
     mock = _mock(request.get("mock"), state)
     if mock is not None and request.get("revealSecrets"):
         raise invalid("TestState does not support RevealSecrets when a mock is specified.")
-    _check_support(state, mock)
+    _check_support(request, state, mock)
     text = request.get("input") or "{}"
     configuration = request.get("stateConfiguration") or {}
+    _check_configuration(configuration, state, mock)
     return StateTest(
         state=state,
         input=_json(text, "InvalidExecutionInput"),
@@ -67,6 +72,7 @@ def read_state_test(call: Call) -> StateTest:
         retry_count=configuration.get("retrierRetryCount") or 0,
         failed_iterations=configuration.get("mapIterationFailureCount"),
         reader_data=configuration.get("mapItemReaderData"),
+        failing=_failing(configuration.get("errorCausedByState"), state),
     )
 
 
@@ -106,13 +112,7 @@ def _states(machine: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, state in states.items() if isinstance(states, dict) else ():
         if isinstance(state, dict):
             yield name, state
-            branches = state.get("Branches")
-            inner = (
-                *(branches if isinstance(branches, list) else ()),
-                state.get("ItemProcessor"),
-                state.get("Iterator"),
-            )
-            for each in inner:
+            for each in _machines(state):
                 yield from _states(each)
 
 
@@ -130,12 +130,7 @@ def _check_definition(call: Call, name: str, state: Mapping[str, Any], language:
 
 
 def _targets(state: Mapping[str, Any]) -> Iterator[str]:
-    choices, catchers = state.get("Choices"), state.get("Catch")
-    for clause in (
-        state,
-        *(choices if isinstance(choices, list) else ()),
-        *(catchers if isinstance(catchers, list) else ()),
-    ):
+    for clause in (state, *_list(state, "Choices"), *_list(state, "Catch")):
         for member in ("Next", "Default"):
             if isinstance(clause, dict) and isinstance(clause.get(member), str):
                 yield clause[member]
@@ -160,10 +155,16 @@ def _mock(given: Mapping[str, Any] | None, state: State) -> Mock | None:
         return Mock(error=failure["error"], cause=failure.get("cause"), has_failed=True)
     if result is None:
         raise invalid("A test mock should have one of the following fields: [result, errorOutput].")
-    return Mock(_checked_result(_json(result, "ValidationException"), state))
+    try:
+        found = read_json(result)
+    except JsonTextFault as fault:
+        raise invalid("Mocked result must be valid JSON") from fault
+    return Mock(_checked_result(found, state, given.get("fieldValidationMode") or STRICT), result)
 
 
-def _checked_result(result: Any, state: State) -> Any:
+def _checked_result(result: Any, state: State, mode: str) -> Any:
+    if state.type is StateType.TASK and (resource := parse_resource(state.fields["Resource"])) is not None:
+        check_result(result, resource, mode)
     if state.type is StateType.MAP and "ResultWriter" in state.fields:
         if not isinstance(result, dict):
             raise invalid("Mocked result must be a JSON object.")
@@ -174,7 +175,44 @@ def _checked_result(result: Any, state: State) -> Any:
     return result
 
 
-def _check_support(state: State, mock: Mock | None) -> None:
+def _check_configuration(configuration: Mapping[str, Any], state: State, mock: Mock | None) -> None:
+    """Raise OperationRefused for a configuration that the state, or its mock, has no use for."""
+    of_maps = [name for name in ("mapIterationFailureCount", "mapItemReaderData") if name in configuration]
+    if of_maps and state.type is not StateType.MAP:
+        raise invalid(f"The field '{of_maps[0]}' of stateConfiguration is only supported for Map states.")
+    if "errorCausedByState" in configuration:
+        is_mocked = mock is not None and mock.has_failed
+        if not is_mocked or state.type not in {StateType.MAP, StateType.PARALLEL}:
+            raise invalid("errorCausedByState is only supported with a mocked error of a Map or Parallel state.")
+
+
+def _failing(name: str | None, state: State) -> tuple[State, ...]:
+    """Return the state of that name inside a Map or Parallel state, and those between them."""
+    if name is None:
+        return ()
+    found = next((path for path in _paths(state.fields, state.language) if path[0].name == name), None)
+    if found is None:
+        raise invalid(f"The state '{name}' of errorCausedByState is not inside the state '{state.name}'.")
+    return found
+
+
+def _paths(fields: Mapping[str, Any], language: Language) -> Iterator[tuple[State, ...]]:
+    """Yield each state inside another one, followed by the states around it."""
+    for machine in _machines(fields):
+        for name, inner in machine.get("States", {}).items():
+            own = Language(inner.get("QueryLanguage", machine.get("QueryLanguage", language)))
+            state = State(name, StateType(inner["Type"]), own, inner, f"/States/{name}")
+            yield (state,)
+            for path in _paths(inner, own):
+                yield (*path, state)
+
+
+def _machines(fields: Mapping[str, Any]) -> list[Any]:
+    inside = [*_list(fields, "Branches"), fields.get("ItemProcessor"), fields.get("Iterator")]
+    return [each for each in inside if isinstance(each, dict)]
+
+
+def _check_support(request: Mapping[str, Any], state: State, mock: Mock | None) -> None:
     """Raise OperationRefused for a state that can only be tested with a mock."""
     if mock is not None:
         return
@@ -184,6 +222,8 @@ def _check_support(state: State, mock: Mock | None) -> None:
             f"TestState API does not support Map or Parallel states. Supported state types include: [{_UNMOCKED}]",
         )
     if state.type is StateType.TASK:
+        if not request.get("roleArn"):
+            raise invalid("RoleArn must be specified when testing a Task state")
         resource = parse_resource(state.fields["Resource"])
         if resource is not None and (
             resource.kind is ResourceKind.ACTIVITY or resource.pattern is not Pattern.RESPONSE

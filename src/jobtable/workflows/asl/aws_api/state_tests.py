@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -18,7 +19,7 @@ from jobtable.workflows.asl.entities import ExecutionStatus, MachineType
 from jobtable.workflows.asl.interpreter.dataflow import RUNTIME, Leaving, leave_by_catcher
 from jobtable.workflows.asl.interpreter.failures import DEFAULT_ATTEMPTS, Failure, delay_before, matches
 from jobtable.workflows.asl.interpreter.strand import ROOT, Strand, dump, new_strand, write_instant
-from jobtable.workflows.asl.machine import Machine, StateFault
+from jobtable.workflows.asl.machine import Machine, State, StateFault
 from jobtable.workflows.asl.run import Run
 from jobtable.workflows.asl.services.buckets import key_in_bucket
 from jobtable.workflows.asl.services.item_reader import read_items
@@ -60,31 +61,49 @@ def _failed(inspection: Inspection, failure: Failure) -> Response:
     why = {name: text for name, text in (("error", failure.error), ("cause", failure.cause)) if text is not None}
     if failure.error == RUNTIME:
         return {"status": "FAILED", **why}
-    details = _retry_details(inspection, failure)
-    if details is not None:
-        inspection.shown["errorDetails"] = details
-        return {"status": "RETRIABLE", **why}
-    strand = inspection.strand
-    for position, catcher in enumerate(strand.fields.get("Catch", ())):
-        if matches(catcher, failure):
-            output = {"Error": failure.error or "", "Cause": failure.cause or ""}
-            leaving = leave_by_catcher(strand, catcher, output, f"Catch[{position}]/")
-            inspection.shown["errorDetails"] = {"catchIndex": position}
-            return {"status": "CAUGHT_ERROR", **why, **_left(inspection, leaving)}
+    inside = (_strand_inside(inspection, state) for state in inspection.test.failing)
+    for strand in (*inside, inspection.strand):
+        details = _retry_details(strand, failure, inspection.test.retry_count)
+        if details is not None:
+            inspection.shown["errorDetails"] = details
+        if details is not None and "retryBackoffIntervalSeconds" in details:
+            return {"status": "RETRIABLE", **why}
+        for position, catcher in enumerate(strand.fields.get("Catch", ())):
+            if matches(catcher, failure):
+                output = {"Error": failure.error or "", "Cause": failure.cause or ""}
+                leaving = leave_by_catcher(strand, catcher, output, f"Catch[{position}]/")
+                inspection.shown["errorDetails"] = {"catchIndex": position}
+                return {"status": "CAUGHT_ERROR", **why, **_left(inspection, leaving)}
     return {"status": "FAILED", **why}
 
 
-def _retry_details(inspection: Inspection, failure: Failure) -> Response | None:
-    strand, attempts = inspection.strand, inspection.test.retry_count
+def _retry_details(strand: Strand, failure: Failure, attempts: int) -> Response | None:
+    """Return which retrier handles a failure, and how long it waits, unless it has no attempts left."""
     for position, retrier in enumerate(strand.fields.get("Retry", ())):
         if matches(retrier, failure):
             if attempts >= retrier.get("MaxAttempts", DEFAULT_ATTEMPTS):
-                return None
+                return {"retryIndex": position}
             return {
                 "retryIndex": position,
                 "retryBackoffIntervalSeconds": int(delay_before(strand, retrier, attempts)),
             }
     return None
+
+
+def _strand_inside(inspection: Inspection, state: State) -> Strand:
+    """Return the frame of a state inside the tested one, from which the mocked error comes."""
+    outer = inspection.strand
+    machine = Machine(state.name, {state.name: state}, state.language)
+    return _entered(replace(outer.run, machine=machine, frames={}), inspection.test, outer.memory["entered_at"])
+
+
+def _entered(run: Run, test: StateTest, at: str) -> TestedStrand:
+    """Return the only frame of a run, in its state since an instant."""
+    strand = TestedStrand(run, new_strand(run, ROOT, [], run.machine, test.input, 0).frame, test.context)
+    strand.memory["entered_at"] = at
+    strand.memory["variables"] = dict(test.variables)
+    strand.memory["retry_count"] = test.retry_count
+    return strand
 
 
 def _strand_of(call: Call, test: StateTest) -> TestedStrand:
@@ -111,11 +130,7 @@ def _strand_of(call: Call, test: StateTest) -> TestedStrand:
         new_token=lambda frame_id, visit: str(uuid.uuid4()),
         read_items=None if test.reader_data is None else partial(_read_given, test.reader_data),
     )
-    frame = new_strand(run, ROOT, [], machine, test.input, 0).frame
-    strand = TestedStrand(run, frame, test.context)
-    strand.memory["entered_at"] = now
-    strand.memory["variables"] = dict(test.variables)
-    strand.memory["retry_count"] = test.retry_count
+    strand = _entered(run, test, now)
     if test.mock is not None:
         strand.memory["token"] = run.new_token(ROOT, 0)
     return strand

@@ -23,7 +23,7 @@ from jobtable.workflows.asl.verbs import RunnableMachine
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.entities import DurableExecution, DurableProgress
 from jobtable.workflows.functions import function
-from jobtable.workflows.tables import QUEUES, workflows
+from jobtable.workflows.table_and_queues import QUEUES, workflows
 
 T = TypeVar("T")
 STARTERS = 4

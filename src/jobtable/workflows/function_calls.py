@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from jobtable.errors import DefinitionError
 from jobtable.workflows.functions import Function
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
 
+IMPORT_FAILED = "Runtime.ImportModuleError"
 _MOST_TRACE_LINES = 30
 
 
@@ -84,6 +86,12 @@ def call(function: Function, event: Any, context: FunctionContext) -> Any:
 def describe_crash(message: str) -> FunctionError:
     """Return the error of a function whose process ended without an answer."""
     return FunctionError("Lambda.Unknown", json.dumps({"errorMessage": message, "errorType": "Lambda.Unknown"}))
+
+
+def describe_import(error: DefinitionError) -> FunctionError:
+    """Return Lambda's error of a function whose module cannot be imported."""
+    about = {"errorMessage": str(error), "errorType": IMPORT_FAILED, "requestId": "", "stackTrace": []}
+    return FunctionError(IMPORT_FAILED, json.dumps(about))
 
 
 def takes_context(handler: Callable[..., Any]) -> bool:

@@ -61,7 +61,7 @@ class FunctionRecords:
         return [record.name for record in self.query()]
 
     def find(self, name: str) -> Function | None:
-        """Return a function, importing the module that registers it; None if nobody has registered it."""
+        """Return a function, importing its module; None if nobody has registered it, DefinitionError if it fails."""
         if (found := find_function(name)) is not None:
             return found
         record = self._store.find(FunctionRecord.key(name=name))

@@ -31,6 +31,7 @@ from jobtable.workflows.asl.run import (
     Failed,
     Frame,
     Heartbeat,
+    Refused,
     RemoveFrames,
     Run,
     ScheduleActivity,
@@ -207,6 +208,7 @@ class MemoryRunner:
             new_token=lambda frame_id, visit: f"token-{frame_id}-{visit}",
             read_items=self._read_items,
             write_results=self._write_results,
+            has_activity=lambda arn: f"activity:{arn.rpartition(':')[2]}" in self.world.answers,
             most_events=None if self.is_express else self.most_events,
         )
 
@@ -246,7 +248,9 @@ class MemoryRunner:
         for seconds in members.get("$beats", ()):
             self._push(seconds, "signal", Heartbeat(*at))
         after = members.get("after", 0)
-        if "$error" in members:
+        if "$refused" in members:
+            self._push(after, "signal", Refused(*at, members["$refused"], members.get("$cause")))
+        elif "$error" in members:
             self._push(after, "signal", Failed(*at, members["$error"], members.get("$cause")))
         elif "$large" in members:
             self._push(after, "signal", Succeeded(*at, "x" * members["$large"]))
@@ -257,6 +261,10 @@ class MemoryRunner:
 
     def _start(self, command: StartExecution) -> None:
         at = (command.frame_id, command.visit)
+        if command.map_run is None and str(command.machine_arn).rpartition(":")[2] not in self.world.machines:
+            why = f"State Machine Does Not Exist: '{command.machine_arn}'"
+            self._push(0, "signal", Refused(*at, "StepFunctions.StateMachineDoesNotExistException", why))
+            return
         child = self._child(command)
         reference = {"ExecutionArn": ARNS.execution(child.machine_name, child.name), "StartDate": 1767323045000}
         if command.awaits == "start":

@@ -120,14 +120,8 @@ RESOURCES = {
     "aws-sdk:s3:getObject": (Pattern.RESPONSE,),
     "aws-sdk:s3:putObject": (Pattern.RESPONSE,),
 }
-NOT_PRODUCED = {
-    "ActivityScheduleFailed",
-    "LambdaFunctionScheduleFailed",
-    "LambdaFunctionStartFailed",
-    "TaskStartFailed",
-    "TaskSubmitFailed",
-}
-"""Events of a hand-over that failed: here it is a part of the transition's transaction, or its task fails."""
+NOT_PRODUCED = {"ActivityScheduleFailed", "LambdaFunctionScheduleFailed", "TaskStartFailed"}
+"""Events of a hand-over that failed for reasons that only AWS has; the guide of workflows says which."""
 
 # --- what the cases have ----------------------------------------------------------------------------------------------
 

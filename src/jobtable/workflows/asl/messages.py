@@ -12,6 +12,7 @@ from jobtable.workflows.asl.run import (
     Command,
     Failed,
     Heartbeat,
+    Refused,
     RemoveFrames,
     ScheduleActivity,
     Signal,
@@ -24,7 +25,9 @@ from jobtable.workflows.asl.run import (
 _COMMANDS: dict[str, type[Command]] = {
     each.__name__: each for each in (CallFunction, CallService, ScheduleActivity, StartExecution, Abandon, RemoveFrames)
 }
-_SIGNALS: dict[str, type[Signal]] = {each.__name__: each for each in (Started, Submitted, Succeeded, Failed, Heartbeat)}
+_SIGNALS: dict[str, type[Signal]] = {
+    each.__name__: each for each in (Started, Submitted, Succeeded, Failed, Refused, Heartbeat)
+}
 
 
 def members_of(message: Command | Signal) -> dict[str, Any]:

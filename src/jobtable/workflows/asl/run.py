@@ -174,12 +174,14 @@ Command: TypeAlias = CallFunction | CallService | ScheduleActivity | StartExecut
 
 @dataclass(frozen=True)
 class Started:
-    """An activity's worker took the task, or a job has started. Optional: a later signal implies it."""
+    """An activity's worker took the task, or a function or request has started. Optional: a later signal implies it."""
 
     frame_id: str
     visit: int
     details: Mapping[str, Json] = field(default_factory=dict)
     """Of an activity: `{"workerName": ...}`, if the worker has one."""
+    at: str | None = None
+    """When it started, in ISO 8601; None for now."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,16 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """What a frame asked for was refused: there is no such function, or a service did not take the request."""
+
+    frame_id: str
+    visit: int
+    error: str | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     """A worker that holds a token is alive."""
 
@@ -218,7 +230,7 @@ class Heartbeat:
     visit: int
 
 
-Signal: TypeAlias = Started | Submitted | Succeeded | Failed | Heartbeat
+Signal: TypeAlias = Started | Submitted | Succeeded | Failed | Refused | Heartbeat
 
 
 @dataclass(frozen=True)
@@ -248,10 +260,14 @@ class Run:
     new_token: Callable[[str, int], str]
     """Makes the task token of a frame's visit."""
     last_event_id: int = 0
+    last_event_at: datetime | None = None
+    """None if it is not known; not stored."""
     read_items: Callable[[Json], list[Json]] | None = None
     """Reads the items of a Map's ItemReader (`Resource`, `ReaderConfig`, evaluated `Parameters` or `Arguments`)."""
     write_results: Callable[[Json, list[Json]], Json] | None = None
     """Stores the results of a Map's ResultWriter and returns its output."""
+    has_activity: Callable[[str], bool] | None = None
+    """Returns whether there is an activity with this ARN; None if every activity is taken to exist."""
     most_events: int | None = MOST_EVENTS
     """None for an express execution, which has no limit."""
 

@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from jobtable.clock import wall_time
+from jobtable.errors import ConflictError, DefinitionError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import FailTask, SuspendTask, task
+from jobtable.workflows.asl.execution.signals import report_start
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.handler_calls import Pause, Raised
-from jobtable.workflows.function_calls import ClientContext, FunctionContext, FunctionError, call
+from jobtable.workflows.function_calls import ClientContext, FunctionContext, FunctionError, call, describe_import
 from jobtable.workflows.functions import Function
 
 _SERVICES: weakref.WeakKeyDictionary[Jobs, DurableService] = weakref.WeakKeyDictionary()
@@ -74,6 +77,8 @@ def _run(job: JobContext, function_name: str, name: str) -> None:
             break
         if isinstance(begun, Pause):
             raise SuspendTask(begun.until, "waits for its operations")
+        if begun.invocation == 1:
+            _report_start(job, begun.execution.parent)
         context = context_of(job.jobs, function, begun.request_id, job.job_id, begun.arn.function_arn)
         answer = call_durable(service, function, begun, context, job.should_stop)
         if isinstance(answer, Raised):
@@ -94,17 +99,31 @@ def _call(
     client: Mapping[str, Any] | None,
 ) -> Any:
     service = service_of(job.jobs)
-    function = service.core.get_function(function_name)
+    try:
+        function = service.core.get_function(function_name)
+    except DefinitionError as error:
+        raise _failed(describe_import(error)) from error
     text = service.core.payloads.read(payload)
+    _report_start(job, parent)
     context = context_of(job.jobs, function, job.job_id, job.job_id)
     if client is not None:
         context = replace(context, client_context=ClientContext.read(client))
     try:
         answer = call(function, None if text is None else json.loads(text), context)
     except FunctionError as error:
-        raise FailTask(f"{error.error}: {error.cause}", {"error": _error_object(error)}) from error
+        raise _failed(error) from error
     owner = (function_name, job.job_id) if parent is None else (parent["function"], parent["execution_id"])
     return {"payload": service.core.payloads.store(json.dumps(answer), *owner)}
+
+
+def _report_start(job: JobContext, parent: Mapping[str, Any] | None) -> None:
+    """Let the history of a state machine show that the function which it called runs; a later signal implies it."""
+    if parent is None or "machine" not in parent:
+        return
+    try:
+        report_start(job.jobs.store, parent, wall_time(job.jobs.clock))
+    except ConflictError as error:
+        job.warning(f"the start of this function is recorded with its end: {error}")
 
 
 def context_of(jobs: Jobs, function: Function, request_id: str, job_id: str, arn: str | None = None) -> FunctionContext:
@@ -123,7 +142,8 @@ def context_of(jobs: Jobs, function: Function, request_id: str, job_id: str, arn
     )
 
 
-def _error_object(error: FunctionError) -> dict[str, Any]:
+def _failed(error: FunctionError) -> FailTask:
     about = json.loads(error.cause)
     members = {"ErrorMessage": "errorMessage", "ErrorType": "errorType", "StackTrace": "stackTrace"}
-    return {name: about[member] for name, member in members.items() if about.get(member)}
+    found = {name: about[member] for name, member in members.items() if about.get(member)}
+    return FailTask(f"{error.error}: {error.cause}", {"error": found})

@@ -22,7 +22,7 @@ from tests.workflows.asl.memory_runner import START, World
 
 from jobtable.app import Services
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import TaskClosedError
+from jobtable.errors import TaskClosedError, missing
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
@@ -125,6 +125,8 @@ class CaseServices(ServiceVerbs):
     def call(self, command: CallService, execution: str) -> Any:
         name = f"{command.service}:{command.action}"
         answer = self.runner.next_answer(name)
+        if "$refused" in answer:
+            raise StateFault(answer["$refused"], answer.get("$cause", ""))
         if command.token is not None:
             self.runner.answer_token(command.token, answer, command.arguments)
             return answer.get("$submitted", {})
@@ -147,6 +149,8 @@ class CaseMachines:
 
     def runnable(self, arn: str) -> RunnableMachine:
         name = arn.rpartition(":")[2]
+        if name not in self.machines:
+            raise missing("state machine", arn)
         return RunnableMachine(name, json.dumps(self.machines[name]))
 
 
@@ -179,10 +183,14 @@ class StoreRunner:
         self._held: list[Lease] = []
         self._visits = [(frame, visit) for frame in ("0", "0.0", "0.1") for visit in (1, 2, 3)]
         self.began = self.clock.now()
-        for name in case.answers:
-            if ":" not in name:
+        for name, answers in case.answers.items():
+            kind, _, activity = name.partition(":")
+            if kind == "activity":
+                self.services.activities.create(activity, arns=ARNS)
+            elif not activity:
                 functions._REGISTERED.pop(name, None)  # of another test: this runner answers for all of them
-                function(name=name)(answered_here)
+                if "$refused" not in str(answers[0]):
+                    function(name=name)(answered_here)
 
     def run(self) -> None:
         """Run the case until nothing more happens."""

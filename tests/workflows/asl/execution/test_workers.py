@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,11 @@ from jobtable.workflows.asl.entities import ExecutionStatus
 from jobtable.workflows.asl.execution.executions import Executions, executions_of
 from jobtable.workflows.asl.verbs import RunnableMachine
 from jobtable.workflows.durable.verbs import DurableVerbs
+from jobtable.workflows.function_records import FunctionRecord
 from jobtable.workflows.functions import function
 from jobtable.workflows.table_and_queues import QUEUES, TASK_MODULES
 
+_PATIENCE_SECONDS = 60.0
 _ROOT = Path(__file__).parents[4]
 _PREFIX = "arn:aws:lambda:us-east-1:000000000000:function"
 
@@ -46,6 +51,26 @@ def worked_durably(event: dict[str, Any], context: DurableContext) -> str:
     """Is an execution of its own."""
     step: str = context.step(lambda _: f"durable {event['n']}", name="only")
     return step
+
+
+@function(name="worked_slowly", timeout_seconds=60)
+def worked_slowly(event: dict[str, Any]) -> str:
+    """Runs until it is let go."""
+    return _wait(event)
+
+
+@function(name="worked_slowly_durably")
+@durable_execution
+def worked_slowly_durably(event: dict[str, Any], context: DurableContext) -> str:
+    """Does the same in a step."""
+    step: str = context.step(lambda _: _wait(event), name="only")
+    return step
+
+
+def _wait(event: dict[str, Any]) -> str:
+    while not Path(event["go"]).exists():
+        time.sleep(0.01)
+    return "gone"
 
 
 def _task(name: str, **members: Any) -> dict[str, Any]:
@@ -102,6 +127,54 @@ def test_a_function_that_raises_fails_its_state_with_lambdas_cause(url: str) -> 
         assert (execution.status, execution.error) == (ExecutionStatus.FAILED, "LookupError")
         cause = json.loads(execution.cause or "")
         assert (cause["errorMessage"], cause["errorType"]) == ("as it was told to", "LookupError")
+
+
+_INVOKE = {
+    "Resource": "arn:aws:states:::lambda:invoke",
+    "Parameters": {"FunctionName": "worked_slowly", "Payload.$": "$"},
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "family"),
+    [
+        (_task("worked_slowly"), "LambdaFunction"),
+        (_task("worked_slowly_durably"), "LambdaFunction"),
+        (_task("worked_slowly", **_INVOKE), "Task"),
+    ],
+    ids=["function", "durable function", "lambda:invoke"],
+)
+def test_the_history_shows_that_a_function_runs(url: str, tmp_path: Path, state: dict[str, Any], family: str) -> None:
+    definition = json.dumps({"StartAt": "T", "States": {"T": state}})
+    with Services.open(url) as services, ThreadPoolExecutor(1) as threads:
+        executions = _start(services, definition, {"go": str(tmp_path / "go")})
+        working = threads.submit(_work, url)
+        try:
+            until = time.monotonic() + _PATIENCE_SECONDS
+            while len(events := list(executions.history("worked", "one"))) < 4 and time.monotonic() < until:
+                time.sleep(0.02)
+            seen_at = datetime.now(UTC)
+        finally:
+            (tmp_path / "go").touch()
+        working.result()
+        kinds = [f"{family}Scheduled", f"{family}Started", f"{family}Succeeded", "TaskStateExited"]
+        assert [each.type for each in events[2:]] == kinds[:2]
+        ended = list(executions.history("worked", "one"))
+        assert [each.type for each in ended[2:]] == [*kinds, "ExecutionSucceeded"]
+        assert ended[:4] == events
+        assert ended[2].at <= ended[3].at < seen_at <= ended[4].at
+
+
+def test_a_function_that_cannot_be_imported_fails_as_on_lambda(url: str) -> None:
+    with Services.open(url) as services:
+        executions = _start(services, _parallel(_task("moved_away")), {})
+        services.store.put(FunctionRecord(name="moved_away", path="no_such_module:handler"))
+        _work(url)
+        execution = executions.get("worked", "one")
+        assert (execution.status, execution.error) == (ExecutionStatus.FAILED, "Runtime.ImportModuleError")
+        assert "cannot import no_such_module" in json.loads(execution.cause or "")["errorMessage"]
+        kinds = [each.type for each in executions.history("worked", "one")]
+        assert kinds[4:7] == ["LambdaFunctionScheduled", "LambdaFunctionStarted", "LambdaFunctionFailed"]
 
 
 def test_a_function_that_nobody_registered_is_lambdas_error(url: str) -> None:

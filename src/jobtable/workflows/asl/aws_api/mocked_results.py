@@ -114,5 +114,7 @@ def _wrong_type(field: str, kind: str) -> _Fault:
 
 @cache
 def _services() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files("jobtable.workflows.asl.aws_api").joinpath("answer_shapes.json").read_text())
+    found: dict[str, Any] = json.loads(
+        files("jobtable.workflows.asl.aws_api").joinpath("answer_shapes.json").read_text()
+    )
     return found

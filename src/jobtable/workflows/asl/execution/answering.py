@@ -119,7 +119,9 @@ class TaskAnswers:
         tx.check(frame, ExecutionFrame.visit == task.visit)
         link = link_to(execution, task.frame_id, task.visit)
         details = {"workerName": worker} if worker else {}
-        leave(self._core.store, tx, self._core.now(), link, "Started", key=str(uuid.uuid4()), details=details)
+        now = self._core.now()
+        more = {"details": details, "at": now.isoformat()}
+        leave(self._core.store, tx, now, link, "Started", key=str(uuid.uuid4()), **more)
 
 
 def _key_of(task: ActivityTask) -> Any:

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, cast
 
-from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    DefinitionError,
+    JobStateError,
+    NotFoundError,
+    ValueRefusedError,
+)
 from jobtable.jobs.lifecycle.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.stored.entities import Job
 from jobtable.store.transactions import grouped
@@ -32,13 +39,16 @@ from jobtable.workflows.asl.run import (
     CallService,
     Command,
     Failed,
+    Refused,
     RemoveFrames,
     Run,
     Signal,
+    Started,
     StartExecution,
     Submitted,
     Succeeded,
 )
+from jobtable.workflows.function_calls import describe_import
 
 FUNCTION_MISSING = "Lambda.ResourceNotFoundException"
 _FRAMES_TOGETHER = 90
@@ -81,7 +91,8 @@ class CarriesOut:
             case CallFunction():
                 return self._call_function(execution, command)
             case CallService():
-                return [call_service(self._core, arn_of(execution), command)]
+                started = self._started(command)
+                return [started, call_service(self._core, arn_of(execution), command)]
             case StartExecution(map_run=None):
                 return self._start_nested(execution, command)
             case StartExecution():
@@ -109,14 +120,19 @@ class CarriesOut:
     def _call_function(self, execution: Execution, command: CallFunction) -> list[Signal]:
         functions = self._core.functions
         at = (command.frame_id, command.visit)
-        function = functions.core.find_function(command.function)
+        try:
+            function = functions.core.find_function(command.function)
+        except DefinitionError as error:
+            failure = describe_import(error)
+            return [Failed(*at, failure.error, failure.cause)]
         if function is None:
             arn = Arns(execution.region, execution.account).function(command.function)
-            return [Failed(*at, FUNCTION_MISSING, f"Function not found: {arn}")]
+            return [Refused(*at, FUNCTION_MISSING, f"Function not found: {arn}")]
         link = link_to(execution, *at, has_token=command.token is not None)
         job_id = task_id(link)
         if function.is_inline and not function.is_durable and not command.is_async:
-            return [call_here(self._core, function, command, job_id, execution.job_id)]
+            started = self._started(command)
+            return [started, call_here(self._core, function, command, job_id, execution.job_id)]
         text = dump(command.payload)
         parent = None if command.is_async else link
         if function.is_durable:
@@ -126,6 +142,10 @@ class CarriesOut:
             above = None if command.is_async else execution.job_id
             functions.starts.submit_call(function, stored, job_id, parent=parent, parent_job_id=above)
         return [Succeeded(*at, {})] if command.is_async else []
+
+    def _started(self, command: CallFunction | CallService) -> Started:
+        """Return the signal that what is done here begins now."""
+        return Started(command.frame_id, command.visit, at=self._core.now().isoformat())
 
     # --- executions -------------------------------------------------------------------------------------------------
 
@@ -147,13 +167,14 @@ class CarriesOut:
                 job_id=task_id(link),
             )
         except AlreadyExistsError as error:
-            return [Failed(*at, "StepFunctions.ExecutionAlreadyExistsException", str(error))]
-        except NotFoundError as error:
-            return [Failed(*at, "StepFunctions.StateMachineDoesNotExistException", str(error))]
+            return [Refused(*at, "StepFunctions.ExecutionAlreadyExistsException", str(error))]
+        except NotFoundError:
+            missing = f"State Machine Does Not Exist: '{command.machine_arn}'"
+            return [Refused(*at, "StepFunctions.StateMachineDoesNotExistException", missing)]
         except MachineDeletingError as error:
-            return [Failed(*at, "StepFunctions.StateMachineDeletingException", str(error))]
+            return [Refused(*at, "StepFunctions.StateMachineDeletingException", str(error))]
         except ValueRefusedError as error:
-            return [Failed(*at, "StepFunctions.InvalidExecutionInputException", str(error))]
+            return [Refused(*at, "StepFunctions.InvalidExecutionInputException", str(error))]
         reference = {"ExecutionArn": arn_of(started), "StartDate": round(started.started_at.timestamp() * 1000)}
         return [Succeeded(*at, reference) if command.awaits == "start" else Submitted(*at, reference)]
 

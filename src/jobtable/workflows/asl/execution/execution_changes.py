@@ -217,7 +217,8 @@ class Change:
     def _begin_anew(self, after: Execution, writes: _Writes) -> None:
         stored, run = self._stored, self._stored.run
         stored.execution = after
-        stored.kept = (stored.kept - writes.removed) | writes.stored
+        stored.kept -= writes.removed
+        stored.kept |= writes.stored
         stored.outbox = [each for each in stored.outbox if each not in self.carried_out] + writes.outbox
         self.signals, self.carried_out = [], []
         self._bytes = self._measured = 0

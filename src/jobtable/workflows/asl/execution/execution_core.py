@@ -11,8 +11,10 @@ from typing import Any
 from jobtable.clock import wall_time
 from jobtable.errors import missing
 from jobtable.jobs.engine import Jobs
+from jobtable.workflows.asl.arns import find_states_arn
 from jobtable.workflows.asl.catalogue.machines import Machines
 from jobtable.workflows.asl.catalogue.machines_by_arn import MachinesByArn
+from jobtable.workflows.asl.catalogue.records import Activity
 from jobtable.workflows.asl.definition_texts import Definitions
 from jobtable.workflows.asl.entities import Execution
 from jobtable.workflows.asl.execution.execution_reads import ExecutionReads
@@ -60,6 +62,11 @@ class ExecutionCore:
         """Return what an execution runs."""
         whole = read_definition(self.definitions.read(execution.definition_sha256))
         return whole if execution.processor_path is None else processor_at(whole, execution.processor_path)
+
+    def has_activity(self, arn: str) -> bool:
+        """Return whether there is an activity with this ARN."""
+        found = find_states_arn(arn)
+        return found is not None and self.store.find(Activity.key(name=found.name)) is not None
 
     def keep_definition(self, text: str) -> str:
         """Store a definition unless that is known to have been done, and return its digest."""

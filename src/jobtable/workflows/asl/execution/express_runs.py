@@ -20,6 +20,7 @@ from jobtable.workflows.asl.execution.moving import EXPRESS_SECONDS
 from jobtable.workflows.asl.execution.starting import ExecutionStarts, check_payload
 from jobtable.workflows.asl.execution.stored_runs import new_run
 from jobtable.workflows.asl.interpreter import advance, begin, fire, receive, time_out
+from jobtable.workflows.asl.interpreter.schedule import timed_frames
 from jobtable.workflows.asl.interpreter.strand import dump
 from jobtable.workflows.asl.run import (
     CallFunction,
@@ -144,8 +145,7 @@ class _ExpressRun:
 
     def _wait(self) -> None:
         """Wait for a signal or an instant, and let it come."""
-        due = [frame for frame in self._run.frames.values() if frame.due_at is not None]
-        first = min(due, key=lambda frame: frame.due_at or self._ends_at, default=None)
+        first = min(timed_frames(self._run), key=lambda frame: frame.due_at or self._ends_at, default=None)
         until = self._ends_at if first is None or first.due_at is None else min(first.due_at, self._ends_at)
         signal = self._next_signal(until)
         if signal is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.machine import StateFault
-from jobtable.workflows.asl.run import CallFunction, CallService, Failed, Signal, Submitted, Succeeded
+from jobtable.workflows.asl.run import CallFunction, CallService, Failed, Refused, Signal, Submitted, Succeeded
 from jobtable.workflows.durable.function_tasks import context_of
 from jobtable.workflows.function_calls import FunctionError, call
 from jobtable.workflows.functions import Function
@@ -28,7 +28,7 @@ def call_service(core: ExecutionCore, execution_arn: str, command: CallService) 
     try:
         answer = core.services.call(command, execution_arn)
     except StateFault as fault:
-        return Failed(*at, fault.error, fault.cause)
+        return Refused(*at, fault.error, fault.cause)
     return _answered(at, answer, command.token)
 
 

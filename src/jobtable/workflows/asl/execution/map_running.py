@@ -27,6 +27,7 @@ _COUNTS: dict[str, Attribute[int]] = {
     "timed_out": MapRun.timed_out_count,
     "aborted": MapRun.aborted_count,
 }
+_OPEN = "open map runs"
 
 
 class MapRunRecords:
@@ -35,13 +36,16 @@ class MapRunRecords:
     def __init__(self, execution: Execution, run: Run) -> None:
         self._execution = execution
         self._run = run
-        self._open: dict[str, str] = {}
+        known: dict[str, str] | None = run.notes.get(_OPEN)
+        self._open = {} if known is None else known
+        """The frame of each map run that has not ended, kept with the run."""
         self._added: dict[str, MapRun] = {}
         self._counts: dict[str, Counter[str]] = {}
         self._updates: dict[str, list[Update]] = {}
         self._seen_events = self._seen_commands = 0
         self._is_needed = has_map_runs(run.machine)
-        if self._is_needed:
+        if self._is_needed and known is None:
+            run.notes[_OPEN] = self._open
             self._find_open(run.frames.values())
 
     def __len__(self) -> int:

@@ -28,8 +28,9 @@ from jobtable.workflows.asl.execution.redriving import REDRIVE
 from jobtable.workflows.asl.execution.signals import cut_cause, cut_error
 from jobtable.workflows.asl.execution.stored_runs import StoredRun, read_run, read_signals
 from jobtable.workflows.asl.interpreter import advance, crash, fire, receive, redrive, stop_all, time_out
+from jobtable.workflows.asl.interpreter.schedule import timed_frames
 from jobtable.workflows.asl.messages import read_signal
-from jobtable.workflows.asl.run import Failed, Signal
+from jobtable.workflows.asl.run import Failed, Refused, Signal
 from jobtable.workflows.remembered import Remembered
 
 EXPRESS_SECONDS = 300.0
@@ -114,7 +115,7 @@ class _Move:
         """Return when the execution must be moved next, or None if it waits for no instant."""
         if self._is_interrupted:
             return self._core.now()
-        dues = [frame.due_at for frame in self._run.frames.values()]
+        dues = [frame.due_at for frame in timed_frames(self._run)]
         return min((at for at in (*dues, self._ends_at()) if at is not None), default=None)
 
     def _is_running(self) -> bool:
@@ -159,7 +160,7 @@ class _Move:
         self._is_interrupted = self._job.should_stop()
 
     def _receive(self, signal: Signal) -> bool:
-        if isinstance(signal, Failed):
+        if isinstance(signal, Failed | Refused):
             signal = replace(signal, error=cut_error(signal.error), cause=cut_cause(signal.cause))
         return self._step(lambda: receive(self._run, signal))
 
@@ -190,7 +191,7 @@ class _Move:
         if ends_at is not None and ends_at <= now:
             self._step(lambda: time_out(self._run))
             return True
-        due = [frame for frame in self._run.frames.values() if frame.due_at is not None and frame.due_at <= now]
+        due = [frame for frame in timed_frames(self._run) if frame.due_at is not None and frame.due_at <= now]
         if not due:
             return False
         first = min(due, key=lambda frame: (frame.due_at, [int(part) for part in frame.frame_id.split(".")]))

@@ -11,7 +11,7 @@ from jobtable.jobs.lifecycle.waking import add_wake
 from jobtable.jobs.stored.entities import Job
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
-from jobtable.workflows.asl.entities import Execution, ExecutionSignal, ExecutionStatus
+from jobtable.workflows.asl.entities import Execution, ExecutionSignal, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.links import execution_id, task_id
 
 FUNCTION_UNKNOWN = "Lambda.Unknown"
@@ -91,6 +91,19 @@ def report_function(
     else:
         kind = "Submitted" if link.get("has_token") else "Succeeded"
         leave(store, tx, now, link, kind, key=key, payload="null" if payload is None else payload)
+
+
+def report_start(store: Store, link: Mapping[str, Any], now: datetime) -> None:
+    """Leave that a function has started, for an execution that has a history."""
+
+    def act(execution: Execution | None) -> None:
+        if execution is None or execution.type is MachineType.EXPRESS:
+            return
+        with store.transaction() as tx:
+            leave(store, tx, now, link, "Started", key=f"{task_id(link)}-start", at=now.isoformat())
+
+    key = Execution.key(machine=link["machine"], name=link["name"])
+    store.retrying(lambda: store.find(key), act, f"report the start of a function to {link['machine']}/{link['name']}")
 
 
 def cause_of(error: Mapping[str, Any]) -> str | None:

@@ -74,6 +74,7 @@ def new_run(core: ExecutionCore, execution: Execution) -> Run:
         new_token=lambda frame_id, visit: core.token_of(execution, frame_id, visit),
         last_event_id=execution.last_event_id,
         read_items=core.services.read_items,
+        has_activity=core.has_activity,
         most_events=None if execution.type is MachineType.EXPRESS else MOST_EVENTS,
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jobtable.workflows.asl.interpreter.dataflow import check_size
 from jobtable.workflows.asl.interpreter.execution_end import TIMEOUT, abandon, fail_full_run
 from jobtable.workflows.asl.interpreter.failures import Failure, give_up
 from jobtable.workflows.asl.interpreter.fanout import finish_child
 from jobtable.workflows.asl.interpreter.history import HistoryFullError
+from jobtable.workflows.asl.interpreter.schedule import note_change
 from jobtable.workflows.asl.interpreter.steps import settle
 from jobtable.workflows.asl.interpreter.strand import (
     Call,
@@ -28,8 +29,8 @@ from jobtable.workflows.asl.interpreter.task_events import (
 from jobtable.workflows.asl.interpreter.task_results import shape_response, shape_result
 from jobtable.workflows.asl.interpreter.task_states import await_call, resource_of
 from jobtable.workflows.asl.machine import StateFault
-from jobtable.workflows.asl.resources import Resource, ResourceKind
-from jobtable.workflows.asl.run import Failed, Heartbeat, Json, Run, Signal, Started, Submitted, Succeeded
+from jobtable.workflows.asl.resources import Pattern, Resource, ResourceKind
+from jobtable.workflows.asl.run import Failed, Heartbeat, Json, Refused, Run, Signal, Started, Submitted, Succeeded
 
 
 def receive(run: Run, signal: Signal) -> bool:
@@ -66,6 +67,7 @@ def fire(run: Run, frame_id: str) -> None:
                 _time_out_call(strand)
             case _:
                 strand.frame.due_at = None
+                note_change(strand.run, strand.frame)
                 strand.touch()
     except HistoryFullError:
         fail_full_run(run)
@@ -96,7 +98,7 @@ def _receive_for_task(strand: Strand, signal: Signal) -> bool:
         case Heartbeat():
             _beat(strand, call)
         case Started():
-            _start(strand, resource, call, signal.details.get("workerName"))
+            _start(strand, resource, call, signal.details.get("workerName"), kept_instant(signal.at))
         case Submitted():
             _start(strand, resource, call)
             record_submitted(strand, resource, shape_response(strand, resource, signal.output))
@@ -106,6 +108,8 @@ def _receive_for_task(strand: Strand, signal: Signal) -> bool:
         case Failed():
             _start(strand, resource, call)
             _fail(strand, resource, signal.error, signal.cause)
+        case Refused():
+            _refuse(strand, resource, call, signal)
     strand.touch()
     return True
 
@@ -117,10 +121,12 @@ def _beat(strand: Strand, call: Call) -> None:
         await_call(strand)
 
 
-def _start(strand: Strand, resource: Resource, call: Call, worker: str | None = None) -> None:
+def _start(
+    strand: Strand, resource: Resource, call: Call, worker: str | None = None, at: datetime | None = None
+) -> None:
     if not call["started"]:
         call["started"] = True
-        record_started(strand, resource, worker)
+        record_started(strand, resource, worker, at)
 
 
 def _succeed(strand: Strand, resource: Resource, result: Json) -> None:
@@ -138,6 +144,17 @@ def _succeed(strand: Strand, resource: Resource, result: Json) -> None:
 def _fail(strand: Strand, resource: Resource, error: str | None, cause: str | None) -> None:
     record_failed(strand, resource, "Failed", error, cause)
     _keep_failure(strand, error, cause)
+
+
+def _refuse(strand: Strand, resource: Resource, call: Call, refused: Refused) -> None:
+    """Record what did not come about: a function that never started, a request that somebody else was to complete."""
+    if resource.kind is ResourceKind.FUNCTION:
+        ending = "StartFailed"
+    else:
+        _start(strand, resource, call)
+        ending = "Failed" if resource.pattern is Pattern.RESPONSE else "SubmitFailed"
+    record_failed(strand, resource, ending, refused.error, refused.cause)
+    _keep_failure(strand, refused.error, refused.cause)
 
 
 def _time_out_call(strand: Strand) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobtable.workflows.asl.interpreter.execution_end import abandon, stop
 from jobtable.workflows.asl.interpreter.history import append, follow
+from jobtable.workflows.asl.interpreter.schedule import note_change
 from jobtable.workflows.asl.interpreter.strand import ENDED_PHASES, Phase, Strand
 from jobtable.workflows.asl.machine import StateType
 from jobtable.workflows.asl.run import RemoveFrames
@@ -42,6 +43,7 @@ def _discard(strand: Strand, removed: list[str]) -> None:
     if strand.phase in {Phase.CALLING, Phase.CHILD}:
         abandon(strand)
     del strand.run.frames[frame_id]
+    note_change(strand.run, strand.frame, is_gone=True)
     strand.run.changed.discard(frame_id)
     removed.append(frame_id)
 

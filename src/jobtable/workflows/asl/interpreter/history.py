@@ -7,6 +7,7 @@ followed only by the end of the execution (ParallelStateSucceeded, MapRunSucceed
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from jobtable.workflows.asl.interpreter.strand import Strand
@@ -17,11 +18,16 @@ class HistoryFullError(Exception):
     """The history has no room for another event but the last one."""
 
 
-def append(run: Run, previous: int, event_type: str, details: Mapping[str, Json] | None = None) -> int:
-    """Add an event after any other one and return its id; HistoryFullError."""
+def append(
+    run: Run, previous: int, event_type: str, details: Mapping[str, Json] | None = None, at: datetime | None = None
+) -> int:
+    """Add an event after any other one and return its id; HistoryFullError.
+
+    `at` is when it happened, by default now; it is recorded no earlier than the event before it.
+    """
     if run.most_events is not None and run.last_event_id + 1 >= run.most_events:
         raise HistoryFullError
-    return _add(run, previous, event_type, details)
+    return _add(run, previous, event_type, details, at)
 
 
 def append_end(run: Run, previous: int, event_type: str, details: Mapping[str, Json] | None = None) -> None:
@@ -29,9 +35,11 @@ def append_end(run: Run, previous: int, event_type: str, details: Mapping[str, J
     _add(run, previous, event_type, details)
 
 
-def record(strand: Strand, event_type: str, details: Mapping[str, Json] | None = None) -> int:
+def record(
+    strand: Strand, event_type: str, details: Mapping[str, Json] | None = None, at: datetime | None = None
+) -> int:
     """Add an event that the frame's next one follows."""
-    event_id = append(strand.run, strand.memory["last"], event_type, details)
+    event_id = append(strand.run, strand.memory["last"], event_type, details, at)
     follow(strand, event_id)
     return event_id
 
@@ -53,10 +61,14 @@ def without_none(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _add(run: Run, previous: int, event_type: str, details: Mapping[str, Json] | None) -> int:
+def _add(
+    run: Run, previous: int, event_type: str, details: Mapping[str, Json] | None, at: datetime | None = None
+) -> int:
     run.last_event_id += 1
     named = {} if details is None else {_details_name(event_type): dict(details)}
-    run.events.append(Event(run.last_event_id, previous, event_type, run.now(), named))
+    at = run.now() if at is None else max(at, run.last_event_at or at)  # so that times rise with ids
+    run.events.append(Event(run.last_event_id, previous, event_type, at, named))
+    run.last_event_at = at
     return run.last_event_id
 
 

@@ -14,6 +14,7 @@ from jobtable.workflows.asl.interpreter.leaving import leave
 from jobtable.workflows.asl.interpreter.map_states import leave_map, start_map, top_up
 from jobtable.workflows.asl.interpreter.parallel_states import leave_parallel, start_parallel
 from jobtable.workflows.asl.interpreter.plain_states import DeclaredFailure, leave_fail, leave_pass
+from jobtable.workflows.asl.interpreter.schedule import ready_frames
 from jobtable.workflows.asl.interpreter.strand import (
     ROOT,
     Phase,
@@ -62,7 +63,7 @@ def advance(run: Run) -> bool:
     """Move one ready frame by one transition; False if no frame is ready."""
     if run.ended is not None:
         return False
-    ready = [frame for frame in run.frames.values() if frame.is_ready]
+    ready = ready_frames(run)
     if not ready:
         return False
     strand = min((Strand(run, frame) for frame in ready), key=_turn)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NotRequired, TypedDict, cast
 
+from jobtable.workflows.asl.interpreter.schedule import note_change
 from jobtable.workflows.asl.machine import Machine, State, StateType
 from jobtable.workflows.asl.query_languages.scope import Scope
 from jobtable.workflows.asl.run import Frame, Json, Run
@@ -228,6 +229,7 @@ class Strand:
         self.memory["turn"] = self.run.last_event_id
         self.frame.is_ready = True
         self.frame.due_at = None
+        note_change(self.run, self.frame)
         self.touch()
 
     def suspend(self, phase: Phase, due_at: datetime | None = None) -> None:
@@ -235,6 +237,7 @@ class Strand:
         self.memory["phase"] = phase
         self.frame.is_ready = False
         self.frame.due_at = due_at
+        note_change(self.run, self.frame)
         self.touch()
 
     def forget_attempt(self) -> None:
@@ -302,6 +305,7 @@ def new_strand(run: Run, frame_id: str, path: list[list[Any]], machine: Machine,
     )
     frame = Frame(frame_id, memory=cast(dict[str, Json], memory))
     run.frames[frame_id] = frame
+    note_change(run, frame)
     strand = Strand(run, frame)
     strand.touch()
     return strand

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from jobtable.workflows.asl.arns import REGION, find_states_arn
 from jobtable.workflows.asl.interpreter.history import record, without_none
 from jobtable.workflows.asl.interpreter.strand import Strand, dump
@@ -28,14 +30,14 @@ def record_scheduled(
     _record(strand, resource, "Scheduled", details)
 
 
-def record_started(strand: Strand, resource: Resource, worker: str | None = None) -> None:
-    """Record that a task has started."""
+def record_started(strand: Strand, resource: Resource, worker: str | None = None, at: datetime | None = None) -> None:
+    """Record that a task has started, by default now."""
+    details: dict[str, Json] | None = _names(resource)
     if resource.kind is ResourceKind.FUNCTION:
-        _record(strand, resource, "Started", None)
+        details = None
     elif resource.kind is ResourceKind.ACTIVITY:
-        _record(strand, resource, "Started", without_none(workerName=worker))
-    else:
-        _record(strand, resource, "Started", _names(resource))
+        details = without_none(workerName=worker)
+    _record(strand, resource, "Started", details, at)
 
 
 def record_submitted(strand: Strand, resource: Resource, output: Json) -> None:
@@ -49,12 +51,14 @@ def record_succeeded(strand: Strand, resource: Resource, output: Json) -> None:
 
 
 def record_failed(strand: Strand, resource: Resource, ending: str, error: str | None, cause: str | None) -> None:
-    """Record the failure of a task; the ending is Failed or TimedOut."""
+    """Record the failure of a task; the ending is Failed, TimedOut, StartFailed or SubmitFailed."""
     _record(strand, resource, ending, {**without_none(error=error, cause=cause), **_names(resource)})
 
 
-def _record(strand: Strand, resource: Resource, ending: str, details: dict[str, Json] | None) -> None:
-    record(strand, f"{_FAMILIES.get(resource.kind, 'Task')}{ending}", details)
+def _record(
+    strand: Strand, resource: Resource, ending: str, details: dict[str, Json] | None, at: datetime | None = None
+) -> None:
+    record(strand, f"{_FAMILIES.get(resource.kind, 'Task')}{ending}", details, at)
 
 
 def _names(resource: Resource) -> dict[str, Json]:

@@ -48,6 +48,9 @@ def resource_of(strand: Strand) -> Resource:
 def start_task(strand: Strand) -> None:
     """Hand over the task of a Task state."""
     resource = resource_of(strand)
+    exists = strand.run.has_activity
+    if resource.kind is ResourceKind.ACTIVITY and exists is not None and not exists(resource.arn):
+        raise StateFault(RUNTIME, f"The activity {resource.arn} does not exist.")
     frame = strand.frame
     frame.visit += 1
     token: str | None = None

@@ -103,6 +103,10 @@ class AssistSettings(BaseModel):
             from jobtable.assist.no_provider import NoProvider  # noqa: PLC0415 - each kind loads its own client
 
             return NoProvider(name)
+        if found.kind == "bedrock":
+            from jobtable.assist.bedrock_provider import BedrockProvider  # noqa: PLC0415 - the same
+
+            return BedrockProvider(name, region=found.region, base_url=found.base_url)
         raise SettingsError(f"providers of kind {found.kind} are not available yet")
 
     def _open_openai(self, name: str, found: ProviderSettings) -> Provider:

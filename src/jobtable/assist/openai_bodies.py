@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 import re
 import struct
 from collections.abc import Mapping
@@ -11,7 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jobtable.assist.answer_schemas import as_object, instruction, strict_schema, unfenced, unwrapped
-from jobtable.assist.providers import ChatAnswer, ChatRequest, EmbedAnswer, EmbedRequest, Usage, estimated_tokens
+from jobtable.assist.providers import (
+    ChatAnswer,
+    ChatRequest,
+    EmbedAnswer,
+    EmbedRequest,
+    Usage,
+    checked_vectors,
+    estimated_tokens,
+)
 
 _FINISHES = {"length": "length", "content_filter": "refused"}
 _ABOUT_STRUCTURE = re.compile("response_format|json_schema|json_object|structured|guided|grammar|schema")
@@ -111,15 +118,6 @@ def embed_answer(content: Mapping[str, Any], request: EmbedRequest) -> EmbedAnsw
         model=str(content.get("model") or request.model),
         request_id=content.get("request_id"),
     )
-
-
-def checked_vectors(vectors: tuple[list[float], ...], count: int) -> tuple[list[float], ...]:
-    """Return vectors if there are so many, of finite numbers, and all of one length."""
-    if len(vectors) != count or len({len(each) for each in vectors}) != 1 or not vectors[0]:
-        raise ValueError("there is not one vector of the same length for each text")
-    if not all(math.isfinite(number) for each in vectors for number in each):
-        raise ValueError("a vector has a part that is not a finite number")
-    return vectors
 
 
 def _vector(given: Any) -> list[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from jobtable.assist.openai_bodies import Dialect, chat_answer, chat_body, embed_answer, embed_body
-from jobtable.assist.provider_faults import fault_of_status, safe_text, seconds_to_wait
+from jobtable.assist.provider_faults import MALFORMED, fault_of_status, keep_quiet, safe_text, seconds_to_wait
 from jobtable.assist.providers import (
     ChatAnswer,
     ChatRequest,
@@ -34,7 +33,6 @@ BASE_URL = "https://api.openai.com/v1"
 _CONNECT_SECONDS = 10.0
 _UNSENT = frozenset(("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"))
 """What the HTTP client raises before it sends a request: nothing was asked."""
-_MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, struct.error)
 
 
 class OpenAiProvider:
@@ -124,6 +122,7 @@ class OpenAiProvider:
                 # The client reads the names of an account with OpenAI from the environment, for whomever it asks.
                 names = () if self._is_openai else ("OpenAI-Organization", "OpenAI-Project")
                 headers: dict[str, Any] = dict.fromkeys(names, openai.Omit())
+                keep_quiet("openai", "httpx", "httpx2", "httpcore", "httpcore2")
                 self._client = openai.OpenAI(
                     base_url=self.base_url,
                     api_key=lambda: self._find_key() or "",
@@ -156,7 +155,7 @@ class OpenAiProvider:
             raise self._error("sent no answer in time", Fault.TIMED_OUT, was_billed=sent) from None
         except openai.APIConnectionError as error:
             raise self._unreached(error) from None
-        except (*_MALFORMED, openai.OpenAIError) as error:
+        except (*MALFORMED, openai.OpenAIError) as error:
             what = f"sent an answer that is not in the form of OpenAI's API ({type(error).__name__})"
             raise self._error(what, Fault.UNAVAILABLE, was_billed=True) from None
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import email.utils
+import logging
 import re
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 
 from jobtable.assist.providers import Fault
 
+MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, struct.error)
+"""What reading an answer raises that has another form."""
 _FAULTS = {
     HTTPStatus.UNAUTHORIZED: Fault.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN: Fault.UNAUTHORIZED,
@@ -21,7 +25,7 @@ _WITHOUT_CREDIT = ("insufficient_quota", "billing_hard_limit_reached", "billing_
 _REPEATED = 20
 """A run of so many characters that a message shares with a request is taken from it."""
 _MOST_TEXT = 400
-_KEY_LIKE = re.compile(r"\b(?:(?:sk|gsk|xai)[-_]|AKIA|ASIA)[\w*.-]{6,}", re.ASCII)
+_KEY_LIKE = re.compile(r"\b(?:(?:sk|gsk|xai)[-_]|AKIA|ASIA)[\w*.-]{6,}|[A-Za-z0-9+/=]{32,}", re.ASCII)
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
@@ -72,6 +76,17 @@ def _until(date: str, clock: Callable[[], float]) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - clock())
     except ValueError:
         return None
+
+
+def keep_quiet(*clients: str) -> None:
+    """Keep the debug lines of clients out of logs, because they have prompts and tokens.
+
+    A level that somebody has set for a client stays.
+    """
+    for name in clients:
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.INFO)
 
 
 def safe_text(message: str, *, secrets: Iterable[str], request: Iterable[str]) -> str:

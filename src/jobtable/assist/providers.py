@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,6 +31,15 @@ class Usage:
 def estimated_tokens(*texts: str) -> int:
     """Estimate the tokens of texts: one for every four bytes, which is about right for English."""
     return sum((len(text.encode()) + 3) // 4 for text in texts)
+
+
+def checked_vectors(vectors: tuple[list[float], ...], count: int) -> tuple[list[float], ...]:
+    """Return vectors if there are so many, of finite numbers, and all of one length."""
+    if len(vectors) != count or len({len(each) for each in vectors}) != 1 or not vectors[0]:
+        raise ValueError("there is not one vector of the same length for each text")
+    if not all(math.isfinite(number) for each in vectors for number in each):
+        raise ValueError("a vector has a part that is not a finite number")
+    return vectors
 
 
 @dataclass(frozen=True)

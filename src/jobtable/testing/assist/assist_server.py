@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from jobtable.testing.assist.bedrock_api import BedrockApi
 from jobtable.testing.assist.http_server import HttpServer
 from jobtable.testing.assist.openai_api import OpenAiApi
 from jobtable.testing.assist.process import CONTROL_PATH
@@ -23,6 +24,7 @@ class AssistServer:
     def __init__(self, script: Iterable[Reply] | Script = (), *, port: int = 0, **options: Any) -> None:
         self._service = Service(script, Options(**options))
         self._openai = OpenAiApi(self._service)
+        self._bedrock = BedrockApi(self._service)
         self._http = HttpServer(self._respond, port)
 
     def __enter__(self) -> AssistServer:
@@ -76,7 +78,8 @@ class AssistServer:
             return self._control(request)
         with self._service.lock:
             self._service.requests.append(request)
-        return self._openai.respond(request)
+        protocol = self._bedrock if request.path.startswith("/model/") else self._openai
+        return protocol.respond(request)
 
     def _control(self, request: Request) -> Response:
         if request.method == "GET":

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import struct
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jobtable.testing.assist.openai_refusals import scripted_refusal
-from jobtable.testing.assist.replies import Question, Reply, count_tokens
-from jobtable.testing.assist.scripted_service import Response, Service
+from jobtable.testing.assist.replies import Question, Reply, counted_tokens
+from jobtable.testing.assist.scripted_service import LOST, Response, Service, delivered, digest
 
 _FINISHES = {"stop": "stop", "length": "length", "refused": "content_filter"}
-LOST = Response(200, b"", is_lost=True)
 
 
 def answer(service: Service, question: Question, body: Mapping[str, Any]) -> Response:
@@ -31,19 +28,6 @@ def answer(service: Service, question: Question, body: Mapping[str, Any]) -> Res
     return delivered(made, reply)
 
 
-def delivered(made: Any, reply: Reply) -> Response:
-    """Return an answer, and how its delivery fails."""
-    body = made if isinstance(made, bytes) else json.dumps(made).encode()
-    return Response(
-        200,
-        body,
-        {"x-request-id": f"req_{digest(body)}", **reply.headers},
-        garbled=None if reply.body is None else reply.body.encode(),
-        cut_after=reply.cut_after,
-        is_lost=reply.loses == "answer",
-    )
-
-
 def page(found: Iterable[dict[str, Any]], query: Mapping[str, list[str]]) -> dict[str, Any]:
     """Return the part of a list that a query wants: `limit` of them after the one named."""
     every = list(found)
@@ -55,14 +39,9 @@ def page(found: Iterable[dict[str, Any]], query: Mapping[str, list[str]]) -> dic
     return {"object": "list", "data": shown, **ends, "has_more": start + len(shown) < len(every)}
 
 
-def digest(content: bytes) -> str:
-    """Return what ids are made of."""
-    return hashlib.sha256(content).hexdigest()[:24]
-
-
 def _chat(service: Service, question: Question, reply: Reply, body: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
     text = service.text_of(question, reply)
-    tokens = _counted(question, reply, text)
+    tokens = counted_tokens(question, reply, text)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     if reply.finish == "refused":
         message |= {"content": None, "refusal": reply.text or "I'm sorry, I can't assist with that."}
@@ -84,7 +63,7 @@ def _chat(service: Service, question: Question, reply: Reply, body: Mapping[str,
 
 def _embed(service: Service, question: Question, reply: Reply, body: Mapping[str, Any]) -> tuple[Any, tuple[int, int]]:
     vectors = service.vectors_of(question, reply)
-    tokens = _counted(question, reply, "")
+    tokens = counted_tokens(question, reply, "")
     is_packed = body.get("encoding_format") == "base64"
     data = [
         {"object": "embedding", "index": number, "embedding": _packed(vector) if is_packed else vector}
@@ -92,11 +71,6 @@ def _embed(service: Service, question: Question, reply: Reply, body: Mapping[str
     ]
     made = {"object": "list", "data": data, "model": question.model, **_usage(reply, tokens, "prompt_tokens")}
     return made, tokens
-
-
-def _counted(question: Question, reply: Reply, text: str) -> tuple[int, int]:
-    tokens_in = question.tokens if reply.tokens_in is None else reply.tokens_in
-    return tokens_in, count_tokens(text) if reply.tokens_out is None else reply.tokens_out
 
 
 def _usage(reply: Reply, tokens: tuple[int, int], *names: str) -> dict[str, dict[str, int]]:

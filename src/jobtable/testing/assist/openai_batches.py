@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jobtable.testing.assist.openai_answers import answer, digest
+from jobtable.testing.assist.openai_answers import answer
 from jobtable.testing.assist.openai_checks import chat_question, embed_question
 from jobtable.testing.assist.openai_files import Files
 from jobtable.testing.assist.openai_refusals import Refusal, missing
 from jobtable.testing.assist.replies import Question
-from jobtable.testing.assist.scripted_service import Response, Service
+from jobtable.testing.assist.scripted_service import Response, Service, digest
 
 _QUESTION_OF: Mapping[str, Callable[..., Question]] = {
     "/v1/chat/completions": chat_question,

@@ -28,8 +28,12 @@ class Refusal(Exception):
         self.headers = headers or {}
         self.error = {"message": message, "type": type_, "param": param, "code": code}
 
+    garbled: bytes | None = None
+    """Sent in place of the body."""
+
     def response(self) -> Response:
-        return Response(self.status, json.dumps({"error": self.error}).encode(), self.headers)
+        body = json.dumps({"error": self.error}).encode()
+        return Response(self.status, body, self.headers, garbled=self.garbled)
 
 
 class _Words(NamedTuple):
@@ -67,13 +71,15 @@ def scripted_refusal(reply: Reply) -> Refusal:
     assert reply.trouble is not None
     words = _WORDS[Trouble(reply.trouble)]
     pause = {} if reply.retry_after is None else {"retry-after": f"{reply.retry_after:g}"}
-    return Refusal(
+    refusal = Refusal(
         reply.message or words.message,
         code=words.code,
         status=words.status,
         type_=words.type_,
         headers={**pause, **reply.headers},
     )
+    refusal.garbled = None if reply.body is None else reply.body.encode()
+    return refusal
 
 
 def unknown_model(model: str) -> Refusal:

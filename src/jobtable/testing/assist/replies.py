@@ -78,7 +78,7 @@ class Reply:
     """The text of that error."""
     retry_after: float | None = None
     body: str | None = None
-    """Sent in place of the body, with status 200, as a proxy may. The answer is charged, and remembered as it was."""
+    """Sent in place of the body, as a proxy may. The answer is charged, and remembered as it was."""
     delay_seconds: float = 0.0
     held: str | None = None
     """The name under which the server holds the answer back until `release(name)`; it is charged when it arrives."""
@@ -88,6 +88,9 @@ class Reply:
     """Close the connection without a byte: before the request counts, or after its answer was charged."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
+
+_MOST_DEPTH = 3
+"""Lists of a schema that refers to itself are empty below it."""
 
 Script: TypeAlias = Callable[[Question], Reply | None]
 """Returns what becomes of a question; None for an answer that fits."""
@@ -101,6 +104,12 @@ def failing(trouble: Trouble | str, *, retry_after: float | None = None, message
 def count_tokens(text: str) -> int:
     """Count a token for every four characters, as this server does."""
     return (len(text) + 3) // 4
+
+
+def counted_tokens(question: Question, reply: Reply, text: str) -> tuple[int, int]:
+    """Return the tokens that a question and its answer use, unless the reply says otherwise."""
+    tokens_in = question.tokens if reply.tokens_in is None else reply.tokens_in
+    return tokens_in, count_tokens(text) if reply.tokens_out is None else reply.tokens_out
 
 
 def fitting_text(question: Question) -> str:
@@ -122,13 +131,13 @@ def _vector_of(text: str, dimensions: int) -> list[float]:
     return [each / length for each in raw]
 
 
-def instance_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+def instance_of(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> Any:
     """Return a small value that has the shape of a JSON schema, as pydantic writes them."""
     if "$ref" in schema:
         target: Any = root
         for part in str(schema["$ref"]).removeprefix("#/").split("/"):
             target = target[part]
-        return instance_of(target, root)
+        return instance_of(target, root, depth + 1)
     for chosen in ("const", "default"):
         if chosen in schema:
             return schema[chosen]
@@ -136,18 +145,20 @@ def instance_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
         return schema["enum"][0]
     for several in ("anyOf", "oneOf", "allOf"):
         if several in schema:
-            return instance_of(schema[several][0], root)
-    return _plain_instance(schema, root)
+            return instance_of(schema[several][0], root, depth)
+    return _plain_instance(schema, root, depth)
 
 
-def _plain_instance(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+def _plain_instance(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Any:
     kind = schema.get("type", "object")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         wanted = schema.get("required", ())
-        return {name: instance_of(part, root) for name, part in schema.get("properties", {}).items() if name in wanted}
+        parts = {name: part for name, part in schema.get("properties", {}).items() if name in wanted}
+        return {name: instance_of(part, root, depth) for name, part in parts.items()}
     if kind == "array":
-        return [instance_of(schema.get("items", {"type": "string"}), root)] * schema.get("minItems", 1)
+        least = schema.get("minItems", 1 if depth < _MOST_DEPTH else 0)
+        return [instance_of(schema.get("items", {"type": "string"}), root, depth) for _ in range(least)]
     if kind in ("integer", "number"):
         return schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
     return {"string": "x" * max(1, schema.get("minLength", 1)), "boolean": True, "null": None}[kind]

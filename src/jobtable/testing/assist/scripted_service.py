@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
@@ -44,6 +46,28 @@ class Response:
     def was_done(self) -> bool:
         """Whether the service did what was asked, even if its answer is lost."""
         return bool(self.body) or not self.is_lost
+
+
+LOST = Response(200, b"", is_lost=True)
+"""The request never arrived."""
+
+
+def delivered(made: Any, reply: Reply, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an answer, and how its delivery fails."""
+    body = made if isinstance(made, bytes) else json.dumps(made).encode()
+    return Response(
+        200,
+        body,
+        {**(headers or {"x-request-id": f"req_{digest(body)}"}), **reply.headers},
+        garbled=None if reply.body is None else reply.body.encode(),
+        cut_after=reply.cut_after,
+        is_lost=reply.loses == "answer",
+    )
+
+
+def digest(content: bytes) -> str:
+    """Return what ids are made of."""
+    return hashlib.sha256(content).hexdigest()[:24]
 
 
 @dataclass(frozen=True)

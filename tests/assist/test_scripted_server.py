@@ -185,7 +185,8 @@ def test_an_invalid_request_is_refused_with_the_code_of_the_service(
 def test_a_service_may_lack_what_others_have(server: AssistServer) -> None:
     server.options.lacks = frozenset(("json_schema", "temperature", "max_tokens"))
 
-    refusals: tuple[dict[str, Any], ...] = ({"temperature": 0}, {"max_tokens": 5}, {"response_format": {"type": "json_schema"}})
+    form = {"type": "json_schema"}
+    refusals: tuple[dict[str, Any], ...] = ({"temperature": 0}, {"max_tokens": 5}, {"response_format": form})
     for refused in refusals:
         with pytest.raises(openai.BadRequestError):
             chat(server, **refused)

@@ -60,6 +60,13 @@ def submit(
     tag: Annotated[list[str] | None, typer.Option(help="Tag of the job; repeatable")] = None,
     attempts: Annotated[int | None, typer.Option(min=1, help="Maximum number of attempts")] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Maximum duration of one attempt")] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(metavar="USD", min=0, help="Maximum cost of models asked by the job and all below it"),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="NUMBER", min=0, help="Maximum tokens of their requests and answers")
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the job ends; exit with 5 unless it is COMPLETED")
     ] = False,
@@ -80,6 +87,8 @@ def submit(
         "priority": priority,
         "max_attempts": attempts,
         "timeout_seconds": time_limit,
+        "max_cost": max_cost,
+        "max_tokens": max_tokens,
         "tags": tag or None,
         "user": user,
     }

@@ -56,6 +56,12 @@ class NewJobBody(Body):
     retry: RetryPolicy = RetryPolicy()
     most_interruptions: int = Field(3, ge=0, le=1000)
     grace_seconds: float = Field(10.0, ge=0, le=10**6)
+    max_cost: float | None = Field(
+        None, ge=0, le=10**6, description="The most US dollars that models asked by the job and all below it may cost."
+    )
+    max_tokens: int | None = Field(
+        None, ge=0, le=10**15, description="The most tokens that their requests and answers may have."
+    )
     config: dict[str, Any] = Field({}, description="More entries of the job's configuration.")
     depends_on: list[DependsOn] = Field([], max_length=40)
     parent_waits: ParentWaits | None = None

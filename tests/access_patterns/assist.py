@@ -7,7 +7,8 @@ from datetime import date
 from typing import Any
 
 from jobtable.assist.costs import AssistReads
-from jobtable.assist.entities import OWN_JOBS, AssistCall, AssistCost, AssistTotal, CallStatus
+from jobtable.assist.entities import OWN_JOBS, AssistCall, AssistCost, AssistTotal, AssistVectors, CallStatus
+from jobtable.assist.vectors import SharedVectors
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
 from jobtable.objects.memory import MemoryObjectStore
@@ -57,6 +58,17 @@ def items() -> Iterator[Entity]:
             date=day, system=OWN_JOBS, purpose="label", provider="openai", model="small", calls=calls, tokens_in=calls
         )
 
+    for number in (1, 2):
+        yield AssistVectors(
+            job_id=f"job-{number}",
+            call_id="embed-1",
+            provider="openai",
+            model="vectors",
+            created_at=at(number),
+            dimensions=8,
+            digests=bytes(16),
+        )
+
 
 def _reads(store: Store) -> AssistReads:
     return AssistReads(store, MemoryObjectStore(store.clock))
@@ -84,6 +96,12 @@ WORLD = World(
         ("assist", "Calls of a day"): Question(
             lambda s: [f"{each.job_id} {each.call_id}" for each in _reads(s).list_calls_of_day(FIRST)],
             ["job-1 chat-8", "job-1 chat-7", "job-1 chat-6", "job-1 chat-5", "job-2 chat-3"],
+        ),
+        ("assist", "Vectors that a model has made"): Question(
+            lambda s: [
+                each.job_id for each in SharedVectors(s, MemoryObjectStore(s.clock), "openai", "vectors").list_batches()
+            ],
+            ["job-2", "job-1"],
         ),
         ("assist", "Get a call"): Question(lambda s: [_reads(s).get_call("job-1", "chat-8").started_at], [at(1)]),
         ("assist", "The next try after a refused answer"): Question(_next_try, ["chat-5"]),

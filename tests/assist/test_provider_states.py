@@ -38,11 +38,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_without_settings_nobody_is_asked(tmp_path: Path) -> None:
-    (state,) = provider_states({"OPENAI_API_KEY": SECRET}, tmp_path)
-    assert (state.name, state.kind, state.is_asked, state.makes_vectors, state.problem) == (
-        "none", "none", True, False, None,
-    )  # fmt: skip
+def test_without_settings_nobody_is_asked_and_vectors_are_made_here(tmp_path: Path) -> None:
+    states = provider_states({"OPENAI_API_KEY": SECRET}, tmp_path)
+    assert [(each.name, each.kind, each.is_asked, each.makes_vectors, each.problem) for each in states] == [
+        ("none", "none", True, False, None),
+        ("local", "local", False, True, None),
+    ]
 
 
 def test_each_provider_says_what_it_is_for_and_what_it_lacks(folder: Path) -> None:

@@ -16,6 +16,8 @@ from jobtable.settings import section
 
 PROVIDER_VARIABLE = "JOBTABLE_ASSIST_PROVIDER"
 NO_PROVIDER = "none"
+LOCAL = "local"
+"""The provider of vectors that needs no settings."""
 _OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"key|token|secret|password|credential", re.IGNORECASE)
@@ -41,12 +43,6 @@ class ProviderSettings(BaseModel):
         _Text | None,
         Field(description=f"Name of the variable with the key; `{_OPENAI_KEY_VARIABLE}` for OpenAI itself."),
     ] = None
-    keep_answers: Annotated[
-        bool,
-        Field(
-            description="Let OpenAI keep answers for 30 days: one that was lost in a crash is fetched, not paid again."
-        ),
-    ] = False
     region: Annotated[_Text | None, Field(description="AWS region of Bedrock; by default AWS's own rules.")] = None
     max_concurrent: Annotated[
         int, Field(ge=1, le=1000, description="How many requests all workers of a store may have open at once.")
@@ -95,9 +91,17 @@ class AssistSettings(BaseModel):
         name = name or self.provider
         if name in self.providers:
             return self.providers[name]
-        if name in (NO_PROVIDER, "local"):
+        if name in (NO_PROVIDER, LOCAL):
             return ProviderSettings(kind="none" if name == NO_PROVIDER else "local")
         raise missing("provider of models", name, hint=f"add [assist.providers.{name}] to jobtable.toml")
+
+    def provider_of_vectors(self, model: str | None = None) -> str:
+        """Return the name of the provider of vectors: that which is set, or the local one if it has no model for it."""
+        if self.embedding_provider is not None:
+            return self.embedding_provider
+        usual = self.find()
+        has_model = usual.kind == LOCAL or (usual.kind != NO_PROVIDER and (model or usual.embedding_model) is not None)
+        return self.provider if has_model else LOCAL
 
     def open_provider(self, name: str | None = None) -> Provider:
         """Return a provider, by default the one that is asked; MissingExtraError if its client is not installed."""
@@ -112,10 +116,10 @@ class AssistSettings(BaseModel):
         if found.kind == "bedrock":
             from jobtable.assist.bedrock_provider import BedrockProvider  # noqa: PLC0415 - the same
 
-            return BedrockProvider(
-                name, region=found.region, base_url=found.base_url, embedding_model=found.embedding_model
-            )
-        raise SettingsError(f"providers of kind {found.kind} are not available yet")
+            return BedrockProvider(name, region=found.region, base_url=found.base_url)
+        from jobtable.assist.local_provider import LocalProvider  # noqa: PLC0415 - the same
+
+        return LocalProvider(name)
 
     def _open_openai(self, name: str, found: ProviderSettings) -> Provider:
         from jobtable.assist.openai_provider import BASE_URL, OpenAiProvider  # noqa: PLC0415 - loads the client
@@ -125,13 +129,7 @@ class AssistSettings(BaseModel):
         def find_key() -> str | None:
             return environment.get(variable) if variable else None
 
-        return OpenAiProvider(
-            name,
-            base_url=found.base_url or BASE_URL,
-            find_key=find_key,
-            key_variable=variable,
-            keeps_answers=found.keep_answers,
-        )
+        return OpenAiProvider(name, base_url=found.base_url or BASE_URL, find_key=find_key, key_variable=variable)
 
 
 def _refuse_secrets(place: str, given: Mapping[str, Any]) -> None:
@@ -179,7 +177,7 @@ def _check_names(place: str, settings: AssistSettings, source: str) -> None:
         if each.base_url is not None and not _ADDRESS.fullmatch(each.base_url):
             raise SettingsError(f"{at}.base_url: must be like https://host/v1, not {each.base_url!r}")
     for name, where in _chosen(settings, source, place):
-        if name not in settings.providers and name not in (NO_PROVIDER, "local"):
+        if name not in settings.providers and name not in (NO_PROVIDER, LOCAL):
             known = ", ".join((*settings.providers, NO_PROVIDER))
             raise SettingsError(f"{where}: there is no provider {name!r}; providers are {known}")
 

@@ -33,7 +33,7 @@ class ProviderState(BaseModel):
 def provider_states(environment: Mapping[str, str], folder: Path) -> list[ProviderState]:
     """Return the providers of a folder's settings, that which is asked first; SettingsError if they are invalid."""
     settings = AssistSettings.load(environment, folder)
-    of_vectors = settings.embedding_provider or settings.provider
+    of_vectors = settings.provider_of_vectors()
     names = dict.fromkeys((settings.provider, of_vectors, *settings.providers))
     return [_state(settings, name, name == of_vectors, environment) for name in names]
 

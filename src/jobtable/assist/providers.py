@@ -147,15 +147,8 @@ class Provider(Protocol):
     def chat(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer:
         """Return the answer, or raise ProviderError.
 
-        `call_id` is the same whenever the same call is sent again after a crash; a service with idempotency keys then
-        returns the answer that it has already made, and charges nothing.
-        """
-        ...
-
-    def recall(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer | None:
-        """Return the answer that the service keeps of a call which was sent before; None if it keeps none.
-
-        Asked before a call is sent again whose answer may have been made and lost. It costs nothing.
+        `call_id` begins with the id of the call, and is the same whenever that is sent again after a crash; a service
+        with idempotency keys then returns the answer that it has already made, and charges nothing.
         """
         ...
 

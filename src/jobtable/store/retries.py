@@ -51,10 +51,14 @@ class Backoff:
     clock: Clock = SYSTEM_CLOCK
     random: Random = Random()  # noqa: RUF009, S311 - spreads load, guards nothing
 
+    def lengths(self) -> Iterator[float]:
+        """Yield the seconds to pause before each further attempt."""
+        for attempt in range(self.attempts - 1):
+            yield min(self.most_seconds, self.first_seconds * 2**attempt) * self.random.uniform(0.5, 1.0)
+
     def pauses(self) -> Iterator[float]:
         """Pause before each further attempt, and yield the seconds after it."""
-        for attempt in range(self.attempts - 1):
-            pause = min(self.most_seconds, self.first_seconds * 2**attempt) * self.random.uniform(0.5, 1.0)
+        for pause in self.lengths():
             self.clock.sleep(pause)
             yield pause
 

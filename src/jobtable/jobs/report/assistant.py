@@ -16,6 +16,8 @@ T = TypeVar("T")
 Message: TypeAlias = Mapping[str, Any]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 Prompt: TypeAlias = str | Sequence[Message]
+Data: TypeAlias = str | Sequence[str] | Mapping[str, str]
+"""Texts of other people on which a prompt works: one, a list, or a mapping from their names."""
 Cache: TypeAlias = Literal["job", "store", "off"]
 """Who finds a recorded answer to the same request: the same job when it is retried, every job, or nobody."""
 
@@ -54,6 +56,8 @@ class Asking(TypedDict, total=False):
 
     without: Callable[[], Any]
     """Returns the value where no provider is set; without it, that is NoModelError."""
+    data: Data
+    """What other people wrote: sent after the prompt, marked as data, whose instructions the model must not follow."""
     provider: str | None
     model: str | None
     temperature: float
@@ -61,7 +65,10 @@ class Asking(TypedDict, total=False):
     max_output_tokens: int
     """1,024 by default."""
     tries: int
-    """How many requests one question may take, 3 by default: an invalid answer is sent back with its fault."""
+    """How many requests one question may take in one run, 3 by default: an invalid answer is sent back with its fault.
+
+    A provider that is busy or fails for some time is asked again besides.
+    """
     cache: Cache
     """`job` by default."""
 

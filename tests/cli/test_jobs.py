@@ -423,6 +423,14 @@ def test_a_time_limit_that_is_none_is_told_in_one_line(cli: CommandLine, seconds
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_job_is_submitted_with_a_budget(cli: CommandLine) -> None:
+    job = cli.json("jobs", "submit", "--task", "m:f", "--max-cost", "0.25", "--max-tokens", "5000")
+    assert (job["job_config"]["max_cost"], job["job_config"]["max_tokens"]) == (0.25, 5000)
+    for option, member in (("--max-cost", "max_cost"), ("--max-tokens", "max_tokens")):
+        refused = cli.run("jobs", "submit", "--task", "m:f", option, "-1", code=ExitCode.FAILED)
+        assert f"the {member} of job 'f' cannot be -1" in refused.stderr
+
+
 def test_waiting_ends_with_5_unless_all_are_completed(cli: CommandLine) -> None:
     good, bad = submit(cli), submit(cli, FAIL)
     late = cli.run("jobs", "wait", good, bad, "--timeout", "0", code=ExitCode.NOT_COMPLETED)

@@ -51,6 +51,8 @@ def test_everything_that_says_what_to_do_is_copied_and_nothing_that_ties_the_job
             retry=RetryPolicy(first_delay_seconds=9),
             most_interruptions=1,
             grace_seconds=2.0,
+            max_cost=0.5,
+            max_tokens=1000,
             config={"keep_checkpoints": 2},
         )
         assert {each.name for each in fields(NewJob) if getattr(wanted, each.name) == each.default} <= NOT_COPIED

@@ -132,6 +132,14 @@ def test_a_second_value_of_a_parameter_that_has_one_is_refused(client: httpx.Cli
     assert client.get("/jobs", params={"status": ["RUNNING", "PENDING"]}).status_code == 200  # a page
 
 
+def test_a_job_has_a_budget_for_models(client: httpx.Client) -> None:
+    body = {"name": "ask", "task": "m:f", "max_cost": 0.25, "max_tokens": 5000}
+    config = client.post("/api/v1/jobs", json=body).json()["job_config"]
+    assert (config["max_cost"], config["max_tokens"]) == (0.25, 5000)
+    for member, wrong in (("max_cost", -1), ("max_tokens", 0.5), ("max_tokens", -1)):
+        assert client.post("/api/v1/jobs", json={**body, member: wrong}).status_code == 422
+
+
 def test_a_job_without_a_task_is_refused_unless_it_is_a_group(client: httpx.Client) -> None:
     for path, body in (("jobs", {"name": "idle"}), ("job-batches", [{"task": "m:f", "name": "a"}, {"name": "idle"}])):
         refused = client.post(f"/api/v1/{path}", json=body)

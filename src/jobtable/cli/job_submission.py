@@ -62,10 +62,10 @@ def submit(
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Maximum duration of one attempt")] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option(metavar="USD", min=0, help="Maximum cost of models asked by the job and all below it"),
+        typer.Option(metavar="USD", help="Maximum cost of models asked by the job and all below it"),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(metavar="NUMBER", min=0, help="Maximum tokens of their requests and answers")
+        int | None, typer.Option(metavar="NUMBER", help="Maximum tokens of their requests and answers")
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the job ends; exit with 5 unless it is COMPLETED")

@@ -80,6 +80,32 @@ def test_another_process_finds_the_answer_though_it_has_to_learn_the_dialect_aga
     assert (len(answers), len(server.charges)) == (1, 1)
 
 
+def test_an_answer_that_was_lost_is_fetched_where_the_service_keeps_it(server: AssistServer) -> None:
+    server.script(Reply('```json\n{"label": "ham"}\n```', loses="answer"), Reply("another"))
+    schema = Label.model_json_schema()
+    request = ChatRequest("a-model", PROMPT.messages, schema=schema)
+    with closing(OpenAiProvider("main", base_url=server.openai_url, keeps_answers=True)) as provider:
+        with pytest.raises(ProviderError):
+            provider.chat(request, call_id="c1", timeout_seconds=30)
+        provider.chat(request, call_id="c2", timeout_seconds=30)
+        found, missing = (provider.recall(request, call_id=each, timeout_seconds=30) for each in ("c1", "c3"))
+
+    assert found is not None
+    assert (found.text, missing) == ('{"label": "ham"}', None)
+    assert found.usage.tokens_out == server.charges[0].tokens_out
+    assert len(server.charges) == 2
+
+
+def test_nothing_is_kept_at_a_service_unless_the_settings_want_it(
+    server: AssistServer, provider: OpenAiProvider
+) -> None:
+    ask(provider)
+
+    assert provider.recall(PROMPT, call_id="c1", timeout_seconds=30) is None
+    assert "store" not in json.loads(server.requests[0].body)
+    assert len(server.requests) == 1
+
+
 def test_a_form_is_sent_as_the_service_can_enforce_it(server: AssistServer, provider: OpenAiProvider) -> None:
     answered = Tree.model_validate_json(ask(provider, "c1", Tree))
 

@@ -43,6 +43,12 @@ class ProviderSettings(BaseModel):
         _Text | None,
         Field(description=f"Name of the variable with the key; `{_OPENAI_KEY_VARIABLE}` for OpenAI itself."),
     ] = None
+    keep_answers: Annotated[
+        bool,
+        Field(
+            description="Let OpenAI keep answers for 30 days: one that was lost in a crash is fetched, not paid again."
+        ),
+    ] = False
     region: Annotated[_Text | None, Field(description="AWS region of Bedrock; by default AWS's own rules.")] = None
     max_concurrent: Annotated[
         int, Field(ge=1, le=1000, description="How many requests all workers of a store may have open at once.")
@@ -116,7 +122,9 @@ class AssistSettings(BaseModel):
         if found.kind == "bedrock":
             from jobtable.assist.bedrock_provider import BedrockProvider  # noqa: PLC0415 - the same
 
-            return BedrockProvider(name, region=found.region, base_url=found.base_url)
+            return BedrockProvider(
+                name, region=found.region, base_url=found.base_url, embedding_model=found.embedding_model
+            )
         from jobtable.assist.local_provider import LocalProvider  # noqa: PLC0415 - the same
 
         return LocalProvider(name)
@@ -129,7 +137,13 @@ class AssistSettings(BaseModel):
         def find_key() -> str | None:
             return environment.get(variable) if variable else None
 
-        return OpenAiProvider(name, base_url=found.base_url or BASE_URL, find_key=find_key, key_variable=variable)
+        return OpenAiProvider(
+            name,
+            base_url=found.base_url or BASE_URL,
+            find_key=find_key,
+            key_variable=variable,
+            keeps_answers=found.keep_answers,
+        )
 
 
 def _refuse_secrets(place: str, given: Mapping[str, Any]) -> None:

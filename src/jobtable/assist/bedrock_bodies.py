@@ -18,6 +18,8 @@ _FINISHES = {
     "content_filtered": "refused",
 }
 _COHERE = "cohere.embed"
+MOST_TEXTS = 96
+"""How many texts Cohere's models take at once; Titan takes one."""
 
 
 @dataclass(frozen=True)

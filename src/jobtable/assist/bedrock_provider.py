@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from jobtable.assist.bedrock_bodies import (
+    MOST_TEXTS,
     Dialect,
     chat_answer,
     chat_body,
@@ -76,11 +77,11 @@ class BedrockProvider:
         *,
         region: str | None = None,
         base_url: str | None = None,
-        embed_limits: EmbedLimits | None = None,
+        embedding_model: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.name = name
-        self.embed_limits = embed_limits or EmbedLimits(texts=96)
+        self.embed_limits = EmbedLimits(texts=MOST_TEXTS if takes_many_texts(embedding_model or "") else 1)
         self._region = region
         self._base_url = base_url
         self._clock = clock
@@ -107,6 +108,10 @@ class BedrockProvider:
                 else:
                     self._dialects[request.model] = dialect
                     return chat_answer(answered, request)
+
+    def recall(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer | None:
+        """Return None: Bedrock keeps no answers."""
+        return None
 
     def embed(self, request: EmbedRequest, *, call_id: str, timeout_seconds: float) -> EmbedAnswer:
         """Return the vectors, or raise ProviderError. Titan is asked once for each text."""

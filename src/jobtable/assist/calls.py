@@ -101,7 +101,7 @@ class Calls(Ledger):
 
     def _sent(self, call: AssistCall, plan: CallPlan) -> AssistCall:
         """Return a call as it is while this run sends it."""
-        price = plan.price or _NO_PRICE
+        price = (plan.price or _NO_PRICE).of_request(plan.most_usage.tokens_in)
         return call.replace(
             status=CallStatus.STARTED,
             lease_epoch=self._lease.epoch,

@@ -22,6 +22,9 @@ class NoProvider:
     def chat(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer:
         self._refuse()
 
+    def recall(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer | None:
+        return None
+
     def embed(self, request: EmbedRequest, *, call_id: str, timeout_seconds: float) -> EmbedAnswer:
         self._refuse()
 

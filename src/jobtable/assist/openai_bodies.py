@@ -81,7 +81,7 @@ def chat_body(request: ChatRequest, dialect: Dialect) -> dict[str, Any]:
     return body
 
 
-def chat_answer(content: Mapping[str, Any], request: ChatRequest, dialect: Dialect) -> ChatAnswer:
+def chat_answer(content: Mapping[str, Any], request: ChatRequest) -> ChatAnswer:
     """Return the answer in a body; KeyError and its like if there is none."""
     choice = content["choices"][0]
     message = choice["message"]
@@ -89,7 +89,7 @@ def chat_answer(content: Mapping[str, Any], request: ChatRequest, dialect: Diale
     if message.get("refusal"):
         text, finish = message["refusal"], "refused"
     elif request.schema is not None:
-        text = unwrapped(unfenced(text) if dialect.structure in ("json", "words") else text, request.schema)
+        text = unwrapped(unfenced(text), request.schema)
     if not isinstance(text, str):
         raise TypeError("the content is not a text")
     sent = [str(each["content"]) for each in request.messages]

@@ -31,6 +31,8 @@ except ImportError as missing:
 T = TypeVar("T")
 BASE_URL = "https://api.openai.com/v1"
 _CONNECT_SECONDS = 10.0
+_CALL = "jobtable_call"
+"""The name under which the service keeps the `call_id` of an answer."""
 _UNSENT = frozenset(("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"))
 """What the HTTP client raises before it sends a request: nothing was asked."""
 
@@ -51,6 +53,7 @@ class OpenAiProvider:
         base_url: str = BASE_URL,
         find_key: Callable[[], str | None] = lambda: None,
         key_variable: str | None = None,
+        keeps_answers: bool = False,
         embed_limits: EmbedLimits | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -59,6 +62,7 @@ class OpenAiProvider:
         self.embed_limits = embed_limits or EmbedLimits()
         self._find_key = find_key
         self._key_variable = key_variable
+        self._keeps_answers = keeps_answers
         self._clock = clock
         self._dialects: dict[Any, Dialect] = {}
         self._lock = threading.Lock()
@@ -70,18 +74,28 @@ class OpenAiProvider:
         def send(dialect: Dialect) -> ChatAnswer:
             body = chat_body(request, dialect)
             create = self._opened().chat.completions.with_raw_response.create
-            return chat_answer(self._content(create, body, call_id, timeout_seconds), request, dialect)
+            if self._keeps_answers:
+                body |= {"store": True, "metadata": {_CALL: call_id}}
+            return chat_answer(self._content(create, body, timeout_seconds, call_id=call_id), request)
 
-        texts = [str(each["content"]) for each in request.messages]
         topic = (request.model, json.dumps(request.schema, sort_keys=True))
-        return self._in_a_dialect(topic, send, texts)
+        return self._in_a_dialect(topic, send, _texts_of(request))
+
+    def recall(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer | None:
+        """Return the answer that the service keeps of a call; None if it keeps none, or raise ProviderError."""
+        if not self._keeps_answers:
+            return None
+        with self._told(_texts_of(request)):
+            find = self._opened().chat.completions.with_raw_response.list
+            found = self._content(find, {"metadata": {_CALL: call_id}, "limit": 1}, timeout_seconds)
+            return chat_answer(found["data"][0], request) if found["data"] else None
 
     def embed(self, request: EmbedRequest, *, call_id: str, timeout_seconds: float) -> EmbedAnswer:
         """Return the vectors, or raise ProviderError."""
 
         def send(dialect: Dialect) -> EmbedAnswer:
             create = self._opened().embeddings.with_raw_response.create
-            content = self._content(create, embed_body(request, dialect), call_id, timeout_seconds)
+            content = self._content(create, embed_body(request, dialect), timeout_seconds, call_id=call_id)
             return embed_answer(content, request)
 
         return self._in_a_dialect((request.model, "embed"), send, request.texts)
@@ -131,13 +145,15 @@ class OpenAiProvider:
                 )
             return self._client
 
-    def _content(self, create: Callable[..., Any], body: Mapping[str, Any], call_id: str, seconds: float) -> Any:
+    def _content(
+        self, send: Callable[..., Any], body: Mapping[str, Any], seconds: float, *, call_id: str | None = None
+    ) -> Any:
         """Send a request, and return the JSON of its answer with `request_id`."""
-        headers: dict[str, Any] = {"Idempotency-Key": call_id}
+        headers: dict[str, Any] = {"Idempotency-Key": call_id} if call_id else {}
         if not self._find_key():
             headers["Authorization"] = openai.Omit()
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
-        response = create(**body, extra_headers=headers, timeout=timeout)
+        response = send(**body, extra_headers=headers, timeout=timeout)
         content = json.loads(response.http_response.content)
         if isinstance(content, dict):
             content["request_id"] = response.headers.get("x-request-id")
@@ -185,6 +201,10 @@ class OpenAiProvider:
 
     def __repr__(self) -> str:
         return f"OpenAiProvider({self.name!r}, base_url={self.base_url!r})"
+
+
+def _texts_of(request: ChatRequest) -> list[str]:
+    return [str(each["content"]) for each in request.messages]
 
 
 def _was_sent(error: openai.APIConnectionError) -> bool:

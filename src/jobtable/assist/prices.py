@@ -51,34 +51,57 @@ class Price:
     tokens_in: int
     tokens_out: int
     version: str
+    long_above: int | None = None
+    """With more tokens than these, a request has the prices of `long`."""
+    long: tuple[int, int] = (0, 0)
+
+    def of_request(self, tokens_in: int) -> Price:
+        """Return the price of a request with so many tokens."""
+        if self.long_above is None or tokens_in <= self.long_above:
+            return Price(self.tokens_in, self.tokens_out, self.version)
+        return Price(*self.long, self.version)
 
     def cost_of(self, usage: Usage) -> int:
         """Return the nanodollars of a usage, rounded up."""
-        return -(-(usage.tokens_in * self.tokens_in + usage.tokens_out * self.tokens_out) // _MILLION)
+        own = self.of_request(usage.tokens_in)
+        return -(-(usage.tokens_in * own.tokens_in + usage.tokens_out * own.tokens_out) // _MILLION)
 
 
 FREE = Price(0, 0, "free")
 """Of a model that runs in the worker itself."""
 
 
-class _ModelPrice(BaseModel):
+class _Tokens(BaseModel):
     """US dollars for a million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: _Dollars
     output: _Dollars = Decimal(0)
-    batch_input: _Dollars | None = None
-    """In a batch; by default half."""
-    batch_output: _Dollars | None = None
 
-    def price(self, version: str, *, is_batch: bool) -> Price:
-        tokens_in, tokens_out = self.input, self.output
+    def nanodollars(self, factor: Decimal) -> tuple[int, int]:
+        return round(self.input * factor * NANODOLLARS), round(self.output * factor * NANODOLLARS)
+
+
+class _LongTokens(_Tokens):
+    above: Annotated[int, Field(ge=1)]
+
+
+class _ModelPrice(_Tokens):
+    long: _LongTokens | None = None
+    batch: _Tokens | None = None
+    """In a batch; by default half."""
+    regional: Annotated[Decimal, Field(ge=1, le=10)] = Decimal(1)
+
+    def price(self, version: str, *, is_batch: bool, is_global: bool) -> Price:
+        factor = Decimal(1) if is_global else self.regional
+        if is_batch and self.batch is not None:
+            return Price(*self.batch.nanodollars(factor), f"{version}, batch")
         if is_batch:
-            tokens_in = tokens_in / 2 if self.batch_input is None else self.batch_input
-            tokens_out = tokens_out / 2 if self.batch_output is None else self.batch_output
-            version = f"{version}, batch"
-        return Price(round(tokens_in * NANODOLLARS), round(tokens_out * NANODOLLARS), version)
+            version, factor = f"{version}, batch", factor / 2
+        if self.long is None:
+            return Price(*self.nanodollars(factor), version)
+        return Price(*self.nanodollars(factor), version, self.long.above, self.long.nanodollars(factor))
 
 
 class _File(BaseModel):
@@ -109,11 +132,12 @@ class PriceTable:
         """
         if kind in ("local", "none"):
             return FREE
+        is_global = model.startswith("global.")
         for name, file in self.files:
             known = file.models.get(kind, {})
             found = next((known[each] for each in _names_of(model) if each in known), None)
             if found is not None:
-                return found.price(f"{name} {file.date}", is_batch=is_batch)
+                return found.price(f"{name} {file.date}", is_batch=is_batch, is_global=is_global)
         return None
 
 

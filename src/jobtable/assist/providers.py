@@ -152,6 +152,13 @@ class Provider(Protocol):
         """
         ...
 
+    def recall(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer | None:
+        """Return the answer that the service keeps of a call which was sent before; None if it keeps none.
+
+        Asked before a call is sent again whose answer may have been made and lost. It costs nothing.
+        """
+        ...
+
     def embed(self, request: EmbedRequest, *, call_id: str, timeout_seconds: float) -> EmbedAnswer:
         """Return the vectors, or raise ProviderError; `call_id` as for chat."""
         ...

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from jobtable.assist.assist_settings import AssistSettings
+from jobtable.assist.assist_settings import AssistSettings, ProviderSettings
 from jobtable.assist.providers import ChatRequest
 from jobtable.errors import MissingExtraError, NoModelError, NotFoundError, SettingsError
 from jobtable.settings import resolve
 
+GUIDE = Path(__file__).parents[2] / "docs/guides/providers.md"
 SECRET = "sk-this-is-a-planted-secret-0123456789"
 TWO = """
 slots = 2
@@ -156,3 +159,32 @@ def test_a_client_that_is_not_installed_is_named_with_what_to_install(
 
     with pytest.raises(MissingExtraError, match=r"pip install 'jobtable\[assist\]'"):
         settings.open_provider()
+
+
+@pytest.mark.parametrize("content", re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL))
+def test_the_examples_of_the_guide_are_valid(file: Path, content: str) -> None:
+    settings = loaded(file, content)
+
+    provider = settings.open_provider()
+    assert (provider.name, provider.kind) == (settings.provider, settings.find().kind)
+    assert settings.find().model
+    assert settings.find().key_variable or settings.find().base_url or provider.kind == "bedrock"
+
+
+def test_the_example_of_tests_in_the_guide_runs() -> None:
+    namespace: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL):
+        exec(compile(block, "documentation", "exec", dont_inherit=True), namespace)
+
+    assert (namespace["refused"].fault, namespace["refused"].retry_after) == ("rate_limited", 0.1)
+    assert namespace["answer"].text == '{"label": "spam"}'
+    assert len(namespace["charged"]) == 1
+
+
+def test_every_setting_is_documented() -> None:
+    page = (GUIDE.parent.parent / "reference/settings.md").read_text()
+
+    for model in (AssistSettings, ProviderSettings):
+        for name, field in model.model_fields.items():
+            assert name == "providers" or f"| `{name}` | " in page
+            assert (field.description or "") in page

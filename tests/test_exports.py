@@ -28,7 +28,7 @@ EXPORTS = {
         "print_text say"
     ),
     jobtable.web: (
-        "ANYONE AllServices LiveTopics Notice Notices PageOf Paging READ TheJobs TheObjects TheStore WORK WRITE allow "
+        "ANYONE AllServices LiveTopics PageOf Paging READ TheJobs TheObjects TheStore WORK WRITE allow "
         "api_router page_router render service"
     ),
 }

@@ -12,7 +12,21 @@ import jobtable
 
 ROOT = Path(jobtable.__file__).parent
 PARTS = {
-    *("api", "cli", "commands", "demo", "example", "pages", "remote", "run_api", "running", "service", "system", "web"),
+    *(
+        "api",
+        "cli",
+        "commands",
+        "demo",
+        "example",
+        "inbox_source",
+        "pages",
+        "remote",
+        "run_api",
+        "running",
+        "service",
+        "system",
+        "web",
+    ),
 }
 """The parts that every system may have, and the core at most once."""
 KINDS = {"__main__", "entities", "verbs"}

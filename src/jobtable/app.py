@@ -16,6 +16,7 @@ from jobtable.system import Service, System, registered
 if TYPE_CHECKING:  # loaded when they are used
     from jobtable.access.tokens import Tokens
     from jobtable.assist.costs import AssistReads
+    from jobtable.inbox.inbox import Inbox
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.stored.locations import JobObjects
     from jobtable.jobs.verbs import JobVerbs
@@ -143,6 +144,14 @@ class Services:
 
         self._prepare_workflows()
         return executions_of(self.engine)
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """What waits for people: questions of workflows, and proposals."""
+        from jobtable.inbox.inbox import Inbox
+
+        self._prepare_workflows()
+        return Inbox(self.engine)
 
     @cached_property
     def step_functions(self) -> StepFunctionsApi:
@@ -308,6 +317,12 @@ class ServerServices(Services):
         from jobtable.remote.executions import ServerExecutions
 
         return ServerExecutions(self._server, self.store)
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        from jobtable.remote.inbox import ServerInbox
+
+        return ServerInbox(self._server, self.store)
 
     @cached_property
     def tokens(self) -> Tokens:

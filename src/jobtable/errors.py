@@ -12,6 +12,7 @@
     │   ├── JobStateError          the status of a job does not allow the operation
     │   ├── LeaseLostError         a worker no longer holds the lease of the job that it reports on
     │   ├── TaskClosedError        a question to a person was already answered, or has timed out
+    │   ├── StaleProposalError     what a proposal changes has changed since; nothing was applied
     │   └── DependencyCycleError   jobs would wait for each other
     ├── TokenRefusedError          a token belongs to another question
     ├── TaskError                  a task cannot be imported, or its parameters are invalid
@@ -174,6 +175,10 @@ class LeaseLostError(ConflictError):
 
 class TaskClosedError(ConflictError):
     """A question to a person was already answered, or has timed out."""
+
+
+class StaleProposalError(ConflictError):
+    """What a proposal changes has changed since it was made. Nothing was applied, and it still waits."""
 
 
 class DependencyCycleError(ConflictError):

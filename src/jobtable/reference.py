@@ -16,6 +16,7 @@ import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
 from jobtable.assist import costs, vectors
 from jobtable.errors import missing
+from jobtable.inbox import inbox
 from jobtable.jobs.read import job_queries
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Table, wire
@@ -30,12 +31,14 @@ WORKFLOWS = "workflows"
 """What those of state machines and functions are listed under."""
 ASSIST = "assist"
 """What those of models that were asked are listed under."""
+INBOX = "inbox"
+"""What those of tasks of people are listed under."""
 
 
 @cache
 def systems() -> dict[str, tuple[Table, ...]]:
     """The tables by the system that uses them. The core and systems without tables of their own use the main table."""
-    found: dict[str, tuple[Table, ...]] = {CORE: (main,), WORKFLOWS: (workflows,), ASSIST: (main,)}
+    found: dict[str, tuple[Table, ...]] = {CORE: (main,), WORKFLOWS: (workflows,), ASSIST: (main,), INBOX: (main,)}
     for system in registered():
         system.load_all(system.entities)
         found[system.name] = tuple(tables_of(system)) or (main,)
@@ -93,12 +96,12 @@ def system_of(module: str) -> str:
     for system in registered():
         if any(f"{module}.".startswith(f"{own}.") for own in (*system.entities, *system.patterns)):
             return system.name
-    return next((each for each in (WORKFLOWS, ASSIST) if module.startswith(f"jobtable.{each}.")), CORE)
+    return next((each for each in (WORKFLOWS, ASSIST, INBOX) if module.startswith(f"jobtable.{each}.")), CORE)
 
 
 def access_patterns() -> list[AccessPattern]:
     """Every access pattern of the core and the systems, in the order of the systems."""
-    places = {job_queries.__name__: 0, costs.__name__: 1, vectors.__name__: 2}
+    places = {job_queries.__name__: 0, costs.__name__: 1, vectors.__name__: 2, inbox.__name__: 3}
     for system in registered():
         for path in system.patterns:
             places.setdefault(system.load(path).__name__, len(places))
@@ -108,7 +111,12 @@ def access_patterns() -> list[AccessPattern]:
 def _entities(table: Table) -> list[EntitySchema]:
     """The entities of a table in one order, whichever module was imported first."""
     order = list(systems())
-    return sorted(table.entities.values(), key=lambda schema: order.index(system_of(schema.cls.__module__)))
+
+    def place(schema: EntitySchema) -> tuple[int, str]:
+        module = schema.cls.__module__
+        return order.index(system_of(module)), module
+
+    return sorted(table.entities.values(), key=place)
 
 
 def _reference(table: Table, schema: EntitySchema) -> EntityReference:

@@ -139,8 +139,8 @@ class System:
     """Icons of the navigation: the inner SVG of a 24 by 24 view box."""
     live: str | None = None
     """The LiveTopics of its pages."""
-    attention: str | None = None
-    """Lists what waits for a person: `(services, limit) -> list[Notice]`."""
+    inbox: str | None = None
+    """Lists what waits for a person in its own records: `(jobs, limit) -> Iterable[Waiting]`."""
     thing: str = ""
     """What its jobs belong to, in one word."""
     job_page: str | None = None

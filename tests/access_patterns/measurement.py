@@ -30,6 +30,7 @@ def worlds() -> list[World]:
     names = [
         "access_patterns.jobs",
         "access_patterns.assist",
+        "access_patterns.inbox",
         *(".".join(file.relative_to(_TESTS).with_suffix("").parts) for file in files),
     ]
     return [importlib.import_module(f"tests.{name}").WORLD for name in names]

@@ -74,6 +74,7 @@ def test_what_is_open_to_anyone_and_which_pages_are_for_writers_is_decided_here(
     assert {path for rule, path in routes if rule is KNOWN} == {f"{PREFIX}/me"}
     pages = {path: rule for rule, path in routes if not path.startswith(PREFIX) and rule is not ANYONE}
     for_writers = {"/submit", "/tokens", "/workflows/new", "/workflows/machines/{name}/definition"}
+    for_writers |= {"/inbox/many", "/inbox/{task_id}/{verb}"}
     assert {path: rule for path, rule in pages.items() if rule is not READ} == dict.fromkeys(for_writers, WRITE)
 
 

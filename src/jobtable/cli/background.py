@@ -12,7 +12,9 @@ from typing import Protocol
 
 from jobtable.app import Services
 from jobtable.cli.output import say
+from jobtable.inbox.inbox_watch import InboxWatch
 from jobtable.system import declared
+from jobtable.workflows.table_and_queues import QUEUES
 
 _LOOK_SECONDS = 0.1
 
@@ -31,7 +33,7 @@ def beside(work: Callable[[threading.Event], None], name: str) -> Iterator[None]
 
 
 class SystemUpkeep(Protocol):
-    """Work of a system that must run beside a server or a worker."""
+    """Work of a system, or of the core, that must run beside a server or a worker."""
 
     def keep(self, wait: Callable[[float], bool], say: Callable[[str], None]) -> None:
         """Work until `wait(seconds)` returns True; `say` prints a line for people."""
@@ -43,8 +45,10 @@ def _keep(upkeep: SystemUpkeep, is_over: threading.Event) -> None:
 
 @contextmanager
 def kept_up(services: Services, queues: Collection[str] | None = None) -> Iterator[None]:
-    """Run the upkeep of the systems while the block runs: of all, or of those that have one of the queues."""
+    """Run the upkeep of the inbox and of the systems while the block runs: all, or what has one of the queues."""
     with ExitStack() as running:
+        if queues is None or not set(queues).isdisjoint(QUEUES):
+            running.enter_context(beside(partial(_keep, InboxWatch(services.engine)), "upkeep of the inbox"))
         for system, path in declared("upkeep"):
             if queues is None or not set(queues).isdisjoint(system.queues):
                 work = partial(_keep, services.get(system.load(path)))

@@ -65,6 +65,8 @@ _LIST_OF_CORE = {
     "access token": "tokens list",
     "activity": "activities list",
     "function": "functions list",
+    "inbox rule": "inbox rules",
+    "inbox task": "inbox list",
     "instance": "workers list --all",
     "job": "jobs list",
     "queue": "queues list",

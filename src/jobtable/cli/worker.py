@@ -28,6 +28,7 @@ from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import open_objects
 from jobtable.settings import Settings, without_secret
 from jobtable.system import declared
+from jobtable.workflows.table_and_queues import QUEUES
 
 app = CommandGroup()
 _STDIN = 0
@@ -152,9 +153,10 @@ def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, 
 
 @contextmanager
 def _watching(settings: Settings) -> Iterator[None]:
-    """Prepare the systems whose queues are served, and run their upkeep while the block runs."""
+    """Prepare what has a queue that is served, and run its upkeep while the block runs."""
     served = [system for system, queues in declared("queues") if not set(queues).isdisjoint(settings.queues)]
-    if not served or settings.server is not None:
+    serves_workflows = not set(QUEUES).isdisjoint(settings.queues)
+    if not (served or serves_workflows) or settings.server is not None:
         yield
         return
     with Services.open(settings.store, settings.objects) as services:

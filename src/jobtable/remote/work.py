@@ -5,6 +5,7 @@ Tasks have their context but no store: what the context records goes through the
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 LONGEST_MESSAGE = 10_000
 """How many characters of the message of a progress report a server accepts."""
+_DESKS = {"jobtable.inbox.proposal_desk:ProposalDesk": "jobtable.remote.inbox:ServerProposalDesk"}
+"""For each class of the core that tasks ask with `desk` the class that asks a server instead."""
 LONGEST_REASON = 1_000
 """How many characters of the reason of a release it accepts."""
 
@@ -51,6 +54,8 @@ class ServerWork(WorkVerbs):
 
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         path = f"{kind.__module__}:{kind.__qualname__}"
+        if path in _DESKS:
+            return cast("T", pkgutil.resolve_name(_DESKS[path])(self._server, self, lease))
         for system, desks in declared("desks"):
             if path in desks:
                 return cast("T", system.load(desks[path])(self._server, self, lease))

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from jobtable.web.events import LiveTopics
     from jobtable.web.guard import ANYONE, READ, WORK, WRITE, allow
     from jobtable.web.injection import AllServices, PageOf, Paging, TheJobs, TheObjects, TheStore, service
-    from jobtable.web.notices import Notice, Notices
     from jobtable.web.pages.frame import page_router, render
 
 __all__ = [
@@ -19,8 +18,6 @@ __all__ = [
     "WRITE",
     "AllServices",
     "LiveTopics",
-    "Notice",
-    "Notices",
     "PageOf",
     "Paging",
     "TheJobs",
@@ -34,6 +31,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # the modules need the extra `web`
-    __getattr__, __dir__ = offer(
-        __name__, __all__, ["guard", "injection", "events", "notices", "api.route_parts", "pages.frame"]
-    )
+    __getattr__, __dir__ = offer(__name__, __all__, ["guard", "injection", "events", "api.route_parts", "pages.frame"])

@@ -31,6 +31,7 @@ from jobtable.web.pages.overview import overview_event
 from jobtable.web.problems import handle_errors
 from jobtable.web.strictness import EncodedSlashes
 from jobtable.web.uploads import MOST_AT_ONCE
+from jobtable.web.waiting_count import WaitingCount
 
 
 def create_app(services: Services, settings: Settings) -> FastAPI:
@@ -65,6 +66,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.metrics = ServerMetrics(store, services.jobs.queries, lambda: feed.viewers)
     app.state.uploads = CapacityLimiter(MOST_AT_ONCE)
     app.state.express_runs = CapacityLimiter(MOST_EXPRESS_RUNS)
+    app.state.waiting = WaitingCount(services)
     app.state.recovery = Recovery(services.engine)
     # Routes are added as they are, here and below: include_router would analyse each again, which took half a second.
     for router in (health.router, static_files.router):

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from jobtable.assist.entities import AssistCall, AssistCost
+from jobtable.inbox.entities import InboxTask
 from jobtable.jobs.stored.entities import Instance, Job, Queue, main
 from jobtable.model import Selection, Table
 from jobtable.store.changes import Change
@@ -66,10 +67,16 @@ def id_in(key: Mapping[str, Any]) -> str:
 
 
 def _topics_of_jobs(change: Change) -> Iterator[str]:
-    """jobs: every job; job:ID: a job and everything under it; queues: queues and workers; assist: calls and costs."""
+    """jobs: every job; job:ID: a job and everything under it; queues: queues and workers; assist: calls and costs.
+
+    inbox: the tasks of people; inbox:ID: one of them.
+    """
     item = change.new_item or change.old_item or {}
     if item["PK"]["S"].startswith("JOB#"):
         yield f"job:{id_in(item)}"
+    elif change.is_of(InboxTask):
+        yield "inbox"
+        yield f"inbox:{id_in(item)}"
     if change.is_of(Job):
         yield "jobs"
     elif change.is_of(Queue, Instance):
@@ -79,7 +86,10 @@ def _topics_of_jobs(change: Change) -> Iterator[str]:
 
 
 _JOBS = LiveTopics(
-    (main,), _topics_of_jobs, ("overview", "jobs", "queues", "assist"), {"job": lambda given: Job.key(job_id=given)}
+    (main,),
+    _topics_of_jobs,
+    ("overview", "jobs", "queues", "assist", "inbox"),
+    {"job": lambda given: Job.key(job_id=given), "inbox": lambda given: InboxTask.key(task_id=given)},
 )
 
 

@@ -14,6 +14,7 @@ from jobtable import store as stores
 from jobtable.access.tokens import Tokens
 from jobtable.app import Services
 from jobtable.assist.costs import AssistReads
+from jobtable.inbox.inbox import Inbox
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.objects import ObjectStore
@@ -57,6 +58,7 @@ TheExecutions = Annotated[ExecutionVerbs, _from_request(lambda request: _service
 TheFunctions = Annotated[FunctionRecords, _from_request(lambda request: _services(request).functions)]
 TheDurable = Annotated[DurableVerbs, _from_request(lambda request: _services(request).durable)]
 TheAssist = Annotated[AssistReads, _from_request(lambda request: _services(request).assist)]
+TheInbox = Annotated[Inbox, _from_request(lambda request: _services(request).inbox)]
 TheTokens = Annotated[Tokens, _from_request(lambda request: request.app.state.tokens)]
 
 

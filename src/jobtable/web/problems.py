@@ -71,6 +71,8 @@ _LIST_OF_CORE = {
     "access token": "tokens",
     "activity": "activities",
     "function": "functions",
+    "inbox rule": "inbox-rules",
+    "inbox task": "inbox",
     "instance": "instances",
     "job": "jobs",
     "queue": "queues",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import pkgutil
 import traceback
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 IMPORT_FAILED = "Runtime.ImportModuleError"
 _MOST_TRACE_LINES = 30
+_OPEN = "jobtable.app:open_jobs"
+"""Loaded by its name, because functions know no backend; only Lambda, where no worker has opened a store, needs it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,17 @@ class FunctionError(Exception):
 
     error: str
     cause: str
+
+
+def jobs_of(context: Any) -> Jobs:
+    """Return the engine of the worker that calls, or on Lambda that of JOBTABLE_STORE and JOBTABLE_OBJECTS."""
+    return getattr(context, "jobs", None) or _jobs_of_environment()
+
+
+@cache
+def _jobs_of_environment() -> Jobs:
+    opened: Jobs = pkgutil.resolve_name(_OPEN)(os.environ["JOBTABLE_STORE"], os.environ.get("JOBTABLE_OBJECTS"))
+    return opened
 
 
 def call(function: Function, event: Any, context: FunctionContext) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
@@ -70,6 +71,16 @@ def name_of_source(source: str) -> str:
     return source.rpartition("/")[2].rpartition(":")[2]
 
 
+INBOX = "jobtable-inbox"
+_RECEIVE = "jobtable.inbox.question_messages:receive"
+
+
+def _to_inbox(name: str) -> MessageHandler:
+    """Return the handler that asks people; it is loaded by its name, because workflows know no inbox."""
+    receive: Handler = pkgutil.resolve_name(_RECEIVE)
+    return MessageHandler(name, _RECEIVE, receive)
+
+
 class MessageHandlerRecord(Entity, table=workflows, type="MESSAGE_HANDLER"):
     """The module that registers a handler of messages."""
 
@@ -92,10 +103,13 @@ class MessageHandlers:
         self._store.batch_put(MessageHandlerRecord(name=each.name, path=each.path) for each in changed)
 
     def find(self, name: str) -> MessageHandler | None:
-        """Return a handler, importing the module that registers it; None if nobody has registered it."""
+        """Return a handler, importing the module that registers it; None if nobody has registered it.
+
+        What no user handles goes into the inbox of people, if its name ends with `jobtable-inbox`.
+        """
         if (found := _REGISTERED.get(name)) is not None:
             return found
         record = self._store.find(MessageHandlerRecord.key(name=name))
         if record is None:
-            return None
+            return _to_inbox(name) if name.endswith(INBOX) else None
         return import_registered("handler of messages to", name, record.path, _REGISTERED.get)

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from tests.access_patterns import Question, World
 
+from jobtable.inbox.answer_tokens import token_digest
 from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.systems.albums.entities import (
@@ -18,7 +19,6 @@ from jobtable.systems.albums.entities import (
     ValidationTask,
     WorkflowMetrics,
     WorkflowType,
-    token_digest,
     workflows,
 )
 from jobtable.systems.albums.service import AlbumWorkflows

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from tests.systems.albums.access_patterns import DURABLE, STEP, album, at, execution, metrics, task
 
 from jobtable.errors import ConditionFailedError, NotFoundError
+from jobtable.inbox.answer_tokens import token_digest
 from jobtable.store import Store
 from jobtable.systems.albums.entities import (
     Album,
@@ -18,7 +19,6 @@ from jobtable.systems.albums.entities import (
     ExecutionStatus,
     TaskStatus,
     ValidationTask,
-    token_digest,
     workflows,
 )
 from jobtable.systems.albums.service import AlbumWorkflows

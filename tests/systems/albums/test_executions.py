@@ -27,6 +27,7 @@ from jobtable.errors import (
     TokenRefusedError,
     ValueRefusedError,
 )
+from jobtable.inbox.answer_tokens import token_digest
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import has_lease
 from jobtable.jobs.stored.entities import Job, main
@@ -43,7 +44,6 @@ from jobtable.systems.albums.entities import (
     TaskStatus,
     ValidationTask,
     WorkflowType,
-    token_digest,
     workflows,
 )
 from jobtable.systems.albums.found_albums import find_albums
@@ -636,7 +636,7 @@ def test_a_problem_of_the_watch_that_lasts_is_told_once(jobs: Jobs, monkeypatch:
         if "odd" in problem:
             should_stop.set()
 
-    monkeypatch.setattr("jobtable.systems.albums.watch.TICK_SECONDS", 0)
+    monkeypatch.setattr("jobtable.inbox.watching.TICK_SECONDS", 0)
     monkeypatch.setattr(watch, "expire_due", look)
     watch.keep(should_stop.wait, note)
     assert problems == ["ThrottlingException: busy"] * 2 + ["RuntimeError: odd"]

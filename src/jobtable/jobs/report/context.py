@@ -19,6 +19,7 @@ from jobtable.jobs.report.buffer import Flusher, Timed
 from jobtable.jobs.report.captured_output import LineSender
 from jobtable.jobs.report.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.report.log_lines import LONGEST_PROGRESS_BYTES, clean, cut, log_line
+from jobtable.jobs.report.proposing import Proposal, Proposed, proposal_desk
 from jobtable.jobs.report.recording import (
     ReportRules,
     expiry_of,
@@ -297,6 +298,16 @@ class JobContext:
     def embed(self, texts: Sequence[str], **how: Unpack[Embedding]) -> Embedded:
         """Return a vector for each text, from a provider or from the model that the extra `embeddings` installs."""
         return self._assistant.embed(texts, **how)
+
+    # --- people -----------------------------------------------------------------------------------------------------
+
+    def propose(self, proposal: Proposal) -> Proposed:
+        """Propose a change, which waits in the inbox for a person unless a rule accepts it.
+
+        A retry of the job finds the same proposal. LeaseLostError if another worker has the job.
+        """
+        with self._noticing_loss():
+            return proposal_desk(self).propose(proposal)
 
     # --- the run ----------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from jobtable.errors import (
     TransactionFailedError,
     ValueRefusedError,
 )
+from jobtable.inbox.delivery import load_sender
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import await_workers
 from jobtable.jobs.stored.entities import Job
@@ -307,7 +308,7 @@ class Executions:
 def _options(
     answer_within: timedelta = ANSWER_WITHIN, on_timeout: str | None = None, deliver: str | None = None
 ) -> dict[str, Any]:
-    from jobtable.systems.albums.album_functions import CONTINUE, FAIL, load_sender  # noqa: PLC0415 - pictures are slow
+    from jobtable.systems.albums.album_functions import CONTINUE, FAIL  # noqa: PLC0415 - pictures are slow
 
     if not timedelta(seconds=1) <= answer_within <= LONGEST_WAIT:
         raise ValueRefusedError(

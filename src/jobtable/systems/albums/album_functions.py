@@ -6,15 +6,15 @@ they are Lambda functions of these names; the table and the objects are those th
 
 from __future__ import annotations
 
-import importlib
 import logging
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from jobtable.clock import wall_time
-from jobtable.errors import ConditionFailedError, ConflictError, DefinitionError, ValueRefusedError, kind_and_text
+from jobtable.errors import ConditionFailedError, ConflictError, ValueRefusedError
+from jobtable.inbox import delivery
+from jobtable.inbox.answer_tokens import random_token, token_digest
 from jobtable.model import Condition
 from jobtable.store import Store, requests
 from jobtable.store.transactions import Transaction
@@ -28,13 +28,11 @@ from jobtable.systems.albums.entities import (
     Step,
     TaskStatus,
     ValidationTask,
-    token_digest,
 )
 from jobtable.systems.albums.found_albums import find_albums
 from jobtable.systems.albums.found_albums import read_image as read_text
 from jobtable.systems.albums.record_catalogues import open_catalogue
 from jobtable.systems.albums.record_shelf import RecordShelf, milliseconds, update_seen
-from jobtable.systems.albums.service import random_token
 from jobtable.systems.albums.usage import MEMORY_MB
 from jobtable.workflows.functions import function
 
@@ -243,24 +241,8 @@ def add_closing(
 
 def deliver(store: Store, task: ValidationTask, token: str, sender: str) -> None:
     """Send a task and its token to the person who answers. A failure is recorded in the task; the execution waits."""
-    try:
-        load_sender(sender)(task, token)
-    except Exception as error:  # anything that a user's function may raise
-        problem = f"{sender} failed: {kind_and_text(error)}"[:1000]
-        _LOG.warning("task %s was not delivered: %s", task.task_id, problem, exc_info=True)
+    if (problem := delivery.deliver(sender, task, token)) is not None:
         store.update(ValidationTask.key(task_id=task.task_id), ValidationTask.delivery_problem.set(problem))
-
-
-def load_sender(path: str) -> Callable[[ValidationTask, str], object]:
-    """Return the function `module:NAME` that sends a task and its token, or raise DefinitionError."""
-    module, _, name = path.partition(":")
-    try:
-        found: Callable[[ValidationTask, str], object] = getattr(importlib.import_module(module), name)
-    except (Exception, SystemExit) as error:  # anything that importing a module may raise
-        raise DefinitionError(
-            f"cannot load the function that sends tokens, {path!r}, as module:NAME: {kind_and_text(error)}"
-        ) from error
-    return found
 
 
 def _refuse_unanswerable(task: ValidationTask) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from jobtable.errors import (
     ValueRefusedError,
     missing,
 )
+from jobtable.inbox.answer_tokens import check_token, random_token, token_digest
 from jobtable.jobs.engine import Jobs
 from jobtable.model import unchanged
 from jobtable.store import TryAgain
@@ -27,9 +27,7 @@ from jobtable.systems.albums.entities import (
     ExecutionStatus,
     TaskStatus,
     ValidationTask,
-    token_digest,
 )
-from jobtable.systems.albums.service import random_token
 
 _ANSWER = TypeAdapter(list[AlbumData])
 _NAMES = {field.attribute: name for name, field in AlbumData.__codec__.fields.items()}
@@ -52,8 +50,7 @@ class Answers:
         expired, ValueRefusedError if these are not the albums that the task asks about.
         """
         task = self._get(task_id)
-        if not hmac.compare_digest(token_digest(token), task.token_sha256):
-            raise TokenRefusedError(f"the token does not belong to task {task_id}")
+        check_token(token, task.token_sha256, task_id)
         return self._complete(task, answered)
 
     def complete_by_right(self, task_id: str, answered: Any) -> Execution:

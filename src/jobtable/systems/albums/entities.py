@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from datetime import date as Date  # noqa: N812 - a field is called date
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from jobtable.inbox.answer_tokens import as_digest
 from jobtable.jobs.stored.field_types import Count
 from jobtable.model import (
     Attr,
@@ -82,17 +81,6 @@ class TaskStatus(StrEnum):
     PENDING = "pending"
     COMPLETED = "completed"
     TIMED_OUT = "timed-out"
-
-
-def token_digest(token: str) -> str:
-    """Return the SHA-256 of a task's token, which is stored in its place."""
-    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
-
-
-def _as_digest(value: Any) -> Any:
-    """Hash a token that another program stored as plain text."""
-    is_plain = isinstance(value, str) and not re.fullmatch("[0-9a-f]{64}", value)
-    return token_digest(value) if is_plain else value
 
 
 class Region(Part, alias=camel_case):
@@ -204,7 +192,7 @@ class ValidationTask(
     image_s3_key: Annotated[NonEmpty, Name("imageS3Key")]
     albums: list[AlbumData]
     validated_data: Attr[OrNull[list[AlbumData]]] = default(None)
-    token_sha256: Attr[Annotated[str, BeforeValidator(_as_digest), Name("taskToken")]]
+    token_sha256: Attr[Annotated[str, BeforeValidator(as_digest), Name("taskToken")]]
     expires_at: Timestamp
     completed_at: Attr[OrNull[Timestamp]] = default(None)
     delivery_problem: Attr[str | None] = default(None)

@@ -7,11 +7,9 @@ another one has done its work, changes nothing.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from jobtable.clock import wall_time
@@ -22,6 +20,7 @@ from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 from jobtable.systems.albums.entities import Album, Execution, ExecutionStatus, ExecutionWatch, FunctionCall, Step
 from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.workflows.function_calls import jobs_of
 
 LOOK_AGAIN = timedelta(seconds=2)
 """How often the watch checks on an execution that runs."""
@@ -71,7 +70,7 @@ class RecordShelf:
 
         What the function took in the block is recorded.
         """
-        jobs = getattr(context, "jobs", None) or _jobs_of_environment()
+        jobs = jobs_of(context)
         started_at, began = jobs.clock.now(), jobs.clock.monotonic()
         shelf = cls(jobs, event, step)
         problem: str | None = None
@@ -184,10 +183,3 @@ def add_end(
 def milliseconds(begin: datetime, end: datetime) -> int:
     """Return how long something took."""
     return max(0, (end - begin) // _MILLISECOND)
-
-
-@cache
-def _jobs_of_environment() -> Jobs:
-    from jobtable.app import open_jobs  # noqa: PLC0415 - it opens a backend, which only Lambda needs here
-
-    return open_jobs(os.environ["JOBTABLE_STORE"], os.environ.get("JOBTABLE_OBJECTS"))

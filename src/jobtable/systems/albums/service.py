@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -11,6 +10,7 @@ from itertools import islice
 from typing import Self
 
 from jobtable.errors import missing
+from jobtable.inbox.answer_tokens import random_token, token_digest
 from jobtable.jobs.engine import Jobs
 from jobtable.model import Entity
 from jobtable.store import Query, Store
@@ -23,7 +23,6 @@ from jobtable.systems.albums.entities import (
     ValidationTask,
     WorkflowMetrics,
     WorkflowType,
-    token_digest,
 )
 
 Span = tuple[datetime, datetime]
@@ -44,11 +43,6 @@ class MetricsComparison:
 
     step_functions: WorkflowMetrics | None
     durable_functions: WorkflowMetrics | None
-
-
-def random_token() -> str:
-    """Return a token of 256 random bits."""
-    return secrets.token_urlsafe(32)
 
 
 class AlbumWorkflows:

@@ -42,7 +42,7 @@ SYSTEM = System(
     navigation=(NavigationEntry("/executions", "Executions", "executions"),),
     icons={"executions": '<circle cx="12" cy="12" r="8"/><circle cx="12" cy="12" r="2"/><path d="M12 4v3"/>'},
     live=f"{_HERE}.web.pages:TOPICS",
-    attention=f"{_HERE}.web.pages:waiting_tasks",
+    inbox=f"{_HERE}.inbox_source:waiting_tasks",
     owner=f"{_HERE}.system:owner_of",
     thing="execution",
     job_page="/executions/{id}",

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from jobtable.clock import wall_time
-from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError, kind_and_text
+from jobtable.errors import ConditionFailedError, ConflictError, NotFoundError
+from jobtable.inbox.watching import described, keep_looking
 from jobtable.jobs.engine import Jobs
 from jobtable.systems.albums.album_executions import FORMER, Executions, is_former
 from jobtable.systems.albums.answers import Answers
@@ -18,8 +19,6 @@ from jobtable.systems.albums.record_shelf import LOOK_AGAIN
 from jobtable.systems.albums.workflow_runs import runs_of
 
 _LOG = logging.getLogger(__name__)
-TICK_SECONDS = 0.5
-"""Twice a second, so that anything due is done within a second."""
 _LOOK_AT_PROBLEMS_AGAIN = timedelta(seconds=10)
 _LOOK_AT_FORMER_AGAIN = timedelta(days=1)
 _ENDED = (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
@@ -76,25 +75,12 @@ class Watch:
             if isinstance(error, (ConflictError, NotFoundError)) and self._has_moved_on(watch, execution):
                 return  # the next check sees its new state
             _LOG.debug("execution %s", execution_id, exc_info=True)
-            report.problems[execution_id] = _described(error)
+            report.problems[execution_id] = described(error)
             self._look_again(watch, wall_time(self._jobs.clock) + _LOOK_AT_PROBLEMS_AGAIN)
 
     def keep(self, is_over_within: Callable[[float], bool], on_problem: Callable[[str], None]) -> None:
-        """Check on executions until `is_over_within(seconds)` returns true; servers run this in a thread.
-
-        A lasting problem, such as a missing table, is reported once.
-        """
-        lasting: str | None = None
-        while not is_over_within(TICK_SECONDS):
-            before, lasting = lasting, None
-            try:
-                for execution_id, problem in self.expire_due().problems.items():
-                    on_problem(f"execution {execution_id}: {problem}")
-            except Exception as error:  # the next check may succeed; without a watch nothing would time out
-                _LOG.debug("the watch over executions", exc_info=True)
-                lasting = _described(error)
-                if lasting != before:
-                    on_problem(lasting)
+        """Check on executions until `is_over_within(seconds)` returns true; servers run this in a thread."""
+        keep_looking(lambda: self.expire_due().problems, is_over_within, on_problem, "execution")
 
     def _look_at(self, watch: ExecutionWatch, execution: Execution, report: WatchReport) -> datetime | None:
         """Do what is due, and return when to look again; None if there is nothing left to watch over."""
@@ -162,8 +148,3 @@ class Watch:
                 )
         except (ConditionFailedError, NotFoundError):
             return
-
-
-def _described(error: Exception) -> str:
-    """Describe an error; other libraries' errors with their kind, because their text alone may say little."""
-    return str(error) if isinstance(error, JobtableError) else kind_and_text(error)

@@ -13,8 +13,9 @@ from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
 from jobtable.errors import AlreadyExistsError, ConflictError, TaskClosedError
+from jobtable.inbox.answer_tokens import token_digest
 from jobtable.jobs.engine import Jobs
-from jobtable.systems.albums.entities import Execution, Step, ValidationTask, WorkflowType, token_digest
+from jobtable.systems.albums.entities import Execution, Step, ValidationTask, WorkflowType
 from jobtable.systems.albums.usage import MEMORY_MB, Usage, bytes_of
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.catalogue.machine_verbs import MachineChange, MachineDraft, MachineVerbs

@@ -18,7 +18,7 @@ SYSTEM = System(
     web=f"{_HERE}.web",
     navigation=(NavigationEntry("/receipts", "Receipts", "receipts"),),
     icons={"receipts": '<path d="M6 3h12v18l-3-2-3 2-3-2-3 2z"/><path d="M9 8h6M9 12h6"/>'},
-    attention=f"{_HERE}.web.pages:reviews",
+    inbox=f"{_HERE}.inbox_source:reviews",
     commands={"receipts": Command(f"{_HERE}.cli", "Add, list, show, delete and migrate receipts.")},
     listings={
         "image": Listing("receipts list", "images"),

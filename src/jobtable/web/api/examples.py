@@ -21,6 +21,16 @@ _WHY = {"message": "the data was wrong"}
 _STATES = {"Wait": {"Type": "Wait", "Seconds": 60, "Next": "Done"}, "Done": {"Type": "Succeed"}}
 _DEFINITION = {"Comment": "Wait for a minute.", "StartAt": "Wait", "States": _STATES}
 
+_PROPOSAL: dict[str, Any] = {
+    "title": "Call topic 3 `Parking`",
+    "changes": [{"field": "name", "before": "Topic 3", "after": "Parking"}],
+    "apply": "topics:rename",
+    "payload": {"topic": 3},
+    "reason": "most of its comments are about parking",
+    "subject": "topic name",
+    "confidence": 0.93,
+}
+
 BODIES: dict[str, Any] = {
     "submit_job": _JOB,
     "submit_jobs": [{**_JOB, "name": f"part {part}", "key": f"part-{part}"} for part in (1, 2)],
@@ -54,5 +64,13 @@ BODIES: dict[str, Any] = {
     "start_durable_execution": {"name": "order-7", "payload": {"order": 7}},
     "call_function": {"payload": '{"order": 7}'},
     "send_callback_success": {"callback_id": "Q2FsbGJhY2s=", "result": '"paid"'},
+    "propose_change": _PROPOSAL,
+    "propose_for_job": {**_LEASE, **_PROPOSAL},
+    "ask_question": {"title": "Ship order 7?", "choices": ["yes", "no"], "answer_within_seconds": 86400},
+    "answer_question": {"answer": "yes"},
+    "reject_task": {"remark": "the old name is clearer"},
+    "accept_proposals": {"task_ids": ["5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11"]},
+    "reject_tasks": {"task_ids": ["5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11"], "remark": "the old names are clearer"},
+    "add_inbox_rule": {"subject": "topic name", "least_confidence": 0.9, "most_cost_nanodollars": 10000000},
     "create_token": {"role": "read", "name": "dashboards", "expires_in_seconds": 2592000},
 }

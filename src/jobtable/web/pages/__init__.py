@@ -11,6 +11,7 @@ from jobtable.web.pages import (
     comparison,
     durable,
     executions,
+    inbox,
     jobs,
     login,
     machines,
@@ -23,7 +24,21 @@ from jobtable.web.pages.frame import error_page
 
 __all__ = ["add_pages", "error_page"]
 
-_GROUPS = (login, overview, jobs, comparison, queues, machines, executions, durable, assist, tables, tokens, api_docs)
+_GROUPS = (
+    login,
+    overview,
+    jobs,
+    comparison,
+    queues,
+    machines,
+    executions,
+    durable,
+    assist,
+    inbox,
+    tables,
+    tokens,
+    api_docs,
+)
 
 
 def add_pages(app: FastAPI) -> None:

@@ -27,6 +27,7 @@ from jobtable.web.static_files import static_url
 
 _NAVIGATION = (
     NavigationEntry("/", "Overview", "overview"),
+    NavigationEntry("/inbox", "Inbox", "inbox"),
     NavigationEntry("/jobs", "Jobs", "jobs", also=("/submit", "/compare")),
     NavigationEntry("/queues", "Queues & workers", "queues", also=("/workers",)),
     NavigationEntry("/workflows", "Workflows", "workflows"),
@@ -108,6 +109,7 @@ def render(request: Request, template: str, *, title: str, status: int = 200, **
         caller=caller,
         may_write=caller is not None and caller.role is Role.FULL,
         demands_token=request.app.state.guard.demands_token,
+        inbox_count="" if caller is None else request.app.state.waiting.read(),
         **values,
     )
     return HTMLResponse(page, status)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
-
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from jobtable.web.form_fields import read_form
 from jobtable.web.guard import ANYONE, COOKIE, READ, PageRoute, allow
 from jobtable.web.pages.frame import render
-from jobtable.web.problems import Refusal
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -29,7 +27,7 @@ async def log_in(request: Request) -> Response:
     """Store a valid token in a cookie that scripts cannot read."""
     guard = request.app.state.guard
     guard.count_address(request)
-    form = parse_qs((await _read_form(request)).decode("latin-1"))
+    form = await read_form(request, _LONGEST_FORM)
     token, target = form.get("token", [""])[0].strip(), _own(form.get("next", ["/"])[0])
     record = await run_in_threadpool(request.app.state.tokens.find_valid, token)
     if record is None:
@@ -44,15 +42,6 @@ async def log_in(request: Request) -> Response:
     response = Response(status_code=303, headers={"Location": target})
     response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return response
-
-
-async def _read_form(request: Request) -> bytes:
-    read = b""
-    async for chunk in request.stream():
-        read += chunk
-        if len(read) > _LONGEST_FORM:
-            raise Refusal(413, f"a login may have at most {_LONGEST_FORM:,} bytes")
-    return read
 
 
 def _refuse(request: Request, status: int, target: str, problem: str) -> Response:

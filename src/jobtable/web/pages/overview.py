@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.app import Services
 from jobtable.clock import wall_time
+from jobtable.inbox.waiting_tasks import Waiting, list_waiting
 from jobtable.jobs.read.progress import GroupProgress, read_group_progress
 from jobtable.jobs.read.waiting import ServedQueues
 from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
@@ -18,7 +19,6 @@ from jobtable.jobs.stored.field_types import FINAL, Health, InstanceStatus, Stat
 from jobtable.store import Store
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.injection import AllServices
-from jobtable.web.notices import Notices, list_notices
 from jobtable.web.pages.frame import render, render_fragment
 from jobtable.web.pages.queues import known_workers
 
@@ -69,8 +69,9 @@ class Overview:
     ended: list[Job]
     """The last jobs that ended, with any status."""
     throughput: JobThroughput
-    notices: list[Notices]
-    """What waits for a person."""
+    for_people: list[Waiting]
+    """What waits for a person, the oldest first."""
+    has_more_for_people: bool
 
     @property
     def running_count(self) -> int:
@@ -96,14 +97,6 @@ class Overview:
         return [worker for worker in self.workers if worker.health_status is Health.UNHEALTHY]
 
     @property
-    def for_people(self) -> int:
-        return sum(len(each.items) for each in self.notices)
-
-    @property
-    def has_more_for_people(self) -> bool:
-        return any(each.has_more for each in self.notices)
-
-    @property
     def slots(self) -> int:
         return sum(worker.slots for worker in self.workers)
 
@@ -113,6 +106,7 @@ def read_overview(services: Services) -> Overview:
     queries, store = services.jobs.queries, services.store
     now = wall_time(store.clock)
     running = queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items
+    for_people = list_waiting(services.jobs, _SHOWN + 1)
     return Overview(
         queues=sorted(queries.list_queues(), key=lambda queue: queue.job_count, reverse=True),
         workers=list(queries.list_instances_by_status(InstanceStatus.RUNNING)),
@@ -122,7 +116,8 @@ def read_overview(services: Services) -> Overview:
         failed=_failed_last(services),
         ended=_ended_last(store, FINAL),
         throughput=_throughput(services, now),
-        notices=list_notices(services, _SHOWN),
+        for_people=for_people[:_SHOWN],
+        has_more_for_people=len(for_people) > _SHOWN,
     )
 
 

@@ -134,9 +134,10 @@ showTheme();
 setInterval(refreshTimes, 5000);
 
 function watchTopic() {
-  const { topic, also } = document.body.dataset; // one topic each: an id may have spaces
-  if (!topic) return;
-  watch(also ? [topic, also] : [topic], {
+  const { topic, also, topics } = document.body.dataset; // an id may have spaces
+  const watched = topics ? JSON.parse(topics) : [topic, also].filter(Boolean);
+  if (watched.length === 0) return;
+  watch(watched, {
     overview: (event) => {
       showRegion("overview", event.html);
       refreshIfUnderWay();

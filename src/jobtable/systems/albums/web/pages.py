@@ -1,4 +1,4 @@
-"""The pages of executions and their tasks, and the tasks that wait for a person."""
+"""The pages of executions and their tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from jobtable.systems.albums.entities import (
     workflows,
 )
 from jobtable.systems.albums.metrics import count_if_few
-from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.style_comparison import MEASURES, Measured
 from jobtable.systems.albums.web.api import TheAlbums
 from jobtable.systems.albums.web.run_api import ComparisonId, TheComparisons
@@ -31,7 +30,6 @@ from jobtable.web.events import LiveTopics
 from jobtable.web.formats import NOTHING
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.injection import AllServices, TheStore, path_id
-from jobtable.web.notices import Notice, Notices
 from jobtable.web.pages.frame import find_gone, picture_address, render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -256,17 +254,3 @@ def _listing(services: Services, key: str) -> str | None:
         return services.objects.get_range(key, 0, _MOST_LISTED).decode(errors="replace")
     except ObjectNotFoundError:
         return None
-
-
-def waiting_tasks(services: Services, limit: int) -> Notices:
-    """List the pending validation tasks, oldest first."""
-    pending = services.get(AlbumWorkflows).list_pending_tasks(limit=limit)
-    return Notices([_notice(task) for task in pending], "/executions/tasks", "all tasks")
-
-
-def _notice(task: ValidationTask) -> Notice:
-    count = len(task.albums)
-    more = f", and {count - 1} more" if count > 1 else ""
-    detail = f"{task.albums[0].album_name} by {task.albums[0].artist}{more}" if count else ""
-    title = f"Check {count} album{'' if count == 1 else 's'}"
-    return Notice(title, f"/executions/tasks/{quote(task.task_id, safe='')}", "executions", task.created_at, detail)

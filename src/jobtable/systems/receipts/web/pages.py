@@ -1,14 +1,12 @@
-"""The pages of images and the receipts on them, and the receipts that wait for a review."""
+"""The pages of images and the receipts on them."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 
-from jobtable.app import Services
 from jobtable.systems.receipts.contents import ReceiptContents, image_contents
 from jobtable.systems.receipts.entities import (
     Receipt,
@@ -16,13 +14,11 @@ from jobtable.systems.receipts.entities import (
     ReceiptLineItemAnalysis,
     ReceiptValidationResult,
     ReceiptValidationSummary,
-    ValidationStatus,
 )
 from jobtable.systems.receipts.entities.record_bases import ImagePoint, Picture
 from jobtable.systems.receipts.ocr import OcrService
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.injection import TheObjects, TheStore, path_id
-from jobtable.web.notices import Notice, Notices
 from jobtable.web.pages.frame import find_gone, picture_address, render
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -107,18 +103,3 @@ def _corners(word: Any, picture: Picture | None) -> str:
         f"{corner.x * width:.1f},{(1 - corner.y if is_fraction and is_from_bottom else corner.y) * height:.1f}"
         for corner in corners
     )
-
-
-def reviews(services: Services, limit: int) -> Notices:
-    """List the receipts whose validation needs a review."""
-    waiting = ReceiptValidationSummary.by_status(overall_status=ValidationStatus.NEEDS_REVIEW)
-    items = [
-        Notice(
-            f"Review receipt {each.receipt_id}",
-            f"/receipts/{quote(each.image_id, safe='')}",
-            "receipts",
-            each.validation_timestamp,
-        )
-        for each in services.store.query(waiting).page(size=limit).items
-    ]
-    return Notices(items)

@@ -368,6 +368,19 @@ def test_a_failure_that_was_charged_counts_as_the_most_it_can_be(jobs: Jobs, ser
     assert len(server.charges) == 1  # the key was the same
 
 
+def test_an_answer_that_was_lost_is_fetched_from_a_service_that_keeps_it(jobs: Jobs, server: AssistServer) -> None:
+    server.options.heeds_keys = False
+    server.script(Reply(VALID, loses="answer"))
+    server.script(failing("overloaded"), Reply(cut_after=3), operation="chat.list")
+
+    asked = assistant(jobs, settings_for(server, keep_answers=True)).ask("label", "Is it spam?", output=Label)
+
+    assert (asked.value, len(server.charges)) == (SPAM, 1)
+    (call,) = recorded_calls(jobs)
+    assert (call.status, call.tries) == (CallStatus.ANSWERED, 4)
+    assert call.tokens_out == 1024 + server.charges[0].tokens_out
+
+
 def test_a_budget_ends_the_question_before_anything_is_sent(jobs: Jobs, server: AssistServer) -> None:
     with pytest.raises(BudgetExceededError):
         assistant(jobs, settings_for(server), max_tokens=500).ask("check", "Well?", max_output_tokens=400)

@@ -14,7 +14,7 @@ WRAPPED = "answer"
 _DROPPED = frozenset(("default", "discriminator", "maxLength", "minLength", "title", "uniqueItems", "examples"))
 """What services do not enforce. Every answer is checked against its class afterwards."""
 _FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
-_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", re.DOTALL)
+_FENCED = re.compile(r"\s*```(?:json)?\s*\n((?:(?!```).)*)\n\s*```\s*", re.DOTALL)
 
 
 def as_object(schema: Schema) -> Schema:

@@ -98,7 +98,7 @@ class Asker:
         while True:
             request = question.request(source.model, refused)
             plan = self._plan(question, source, request, refused, attempt=len(calls) + 1)
-            made = self._sender.make(plan, source, _ChatForm(), _asking(source, request))
+            made = self._sender.make(plan, source, _ChatForm(), _asking(source, request), _recalling(source, request))
             sent += made.was_sent
             try:
                 value = read_answer(made.answer, question.shape)
@@ -208,6 +208,13 @@ def _asking(source: Source, request: ChatRequest) -> Callable[[str], ChatAnswer]
         return source.provider.chat(request, call_id=call_id, timeout_seconds=source.timeout_seconds)
 
     return ask
+
+
+def _recalling(source: Source, request: ChatRequest) -> Callable[[str], ChatAnswer | None]:
+    def recall(call_id: str) -> ChatAnswer | None:
+        return source.provider.recall(request, call_id=call_id, timeout_seconds=source.timeout_seconds)
+
+    return recall
 
 
 class _ChatForm:

@@ -53,7 +53,7 @@ class Calls(Ledger):
                 self._refresh(self._lease)
                 return BegunCall(known, answer_of(self._objects, known))
             if known is not None:
-                return BegunCall(self._reserve(known, self._sent(known, plan)))
+                return BegunCall(self._reserve(known, self._sent(known, plan)), may_be_known=True)
             if plan.cache == "store" and (found := self._reuse(plan)) is not None:
                 return found
             return BegunCall(self._reserve(None, self._sent(self._new(plan), plan)))

@@ -36,6 +36,9 @@ class LocalProvider:
     def chat(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer:
         raise ProviderError("the local provider makes vectors and answers no questions", fault=Fault.REFUSED)
 
+    def recall(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer | None:
+        return None
+
     def embed(self, request: EmbedRequest, *, call_id: str, timeout_seconds: float) -> EmbedAnswer:
         if request.model != MODEL:
             raise ProviderError(

@@ -85,7 +85,7 @@ class OpenAiProvider:
         """Return the answer that the service keeps of a call; None if it keeps none, or raise ProviderError."""
         if not self._keeps_answers:
             return None
-        with self._told(_texts_of(request)):
+        with self._told(_texts_of(request), is_free=True):
             find = self._opened().chat.completions.with_raw_response.list
             found = self._content(find, {"metadata": {_CALL: call_id}, "limit": 1}, timeout_seconds)
             return chat_answer(found["data"][0], request) if found["data"] else None
@@ -160,8 +160,17 @@ class OpenAiProvider:
         return content
 
     @contextmanager
-    def _told(self, texts: Sequence[str]) -> Iterator[None]:
+    def _told(self, texts: Sequence[str], *, is_free: bool = False) -> Iterator[None]:
         """Raise what fails as a ProviderError, without the error of the client: that one knows key and prompt."""
+        try:
+            with self._translated(texts):
+                yield
+        except ProviderError as error:
+            error.was_billed = error.was_billed and not is_free
+            raise
+
+    @contextmanager
+    def _translated(self, texts: Sequence[str]) -> Iterator[None]:
         try:
             yield
         except openai.APIStatusError as error:

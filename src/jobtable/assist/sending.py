@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from jobtable.assist.entities import AssistCall
 from jobtable.assist.prices import PriceTable
 from jobtable.assist.providers import ChatAnswer, EmbedAnswer, Fault, Provider, ProviderError
-from jobtable.assist.verbs import CallPlan, Ledger
+from jobtable.assist.verbs import BegunCall, CallPlan, Ledger
 from jobtable.clock import Clock
 from jobtable.errors import JobtableError, kind_and_text
 from jobtable.jobs.tasks import StopTask
@@ -76,8 +76,17 @@ class Sender:
         self._should_stop = should_stop
         self._random = random or Random()  # noqa: S311 - spreads load, guards nothing
 
-    def make(self, plan: CallPlan, source: Source, form: Form[A], ask: Callable[[str], A]) -> Made[A]:
+    def make(
+        self,
+        plan: CallPlan,
+        source: Source,
+        form: Form[A],
+        ask: Callable[[str], A],
+        recall: Callable[[str], A | None] = lambda _: None,
+    ) -> Made[A]:
         """Return the answer of a call: the recorded one, or what `ask` returns for the key of the request.
+
+        What was sent before is first looked for with `recall`: its answer may have been made and lost.
 
         ProviderError if the provider did not answer, also after pauses. A failed request is recorded at once: what it
         may have been charged counts as the most that it could use, and the next one is reserved anew.
@@ -88,7 +97,7 @@ class Sender:
                 return Made(begun.call, form.restored(begun.call, begun.answer), was_sent=False)
             began = self._clock.monotonic()
             try:
-                answer = self._send(begun.call, source, ask)
+                answer = self._send(begun, source, ask, recall)
             except BaseException as error:
                 billed = plan.most_usage if isinstance(error, ProviderError) and error.was_billed else None
                 seconds = self._clock.monotonic() - began
@@ -105,12 +114,13 @@ class Sender:
             self._pause(wait)
         raise AssertionError("the last failure is raised")
 
-    def _send(self, call: AssistCall, source: Source, ask: Callable[[str], A]) -> A:
-        key = _key_of(call)
+    def _send(self, begun: BegunCall, source: Source, ask: Callable[[str], A], recall: Callable[[str], A | None]) -> A:
+        key = _key_of(begun.call)
         if source.max_concurrent is None:
             return ask(key)
-        with self._slot(source, source.max_concurrent, call.call_id):
-            return ask(key)
+        with self._slot(source, source.max_concurrent, begun.call.call_id):
+            known = recall(key) if begun.may_be_known else None
+            return ask(key) if known is None else known
 
     @contextmanager
     def _slot(self, source: Source, most: int, call_id: str) -> Iterator[None]:

@@ -54,6 +54,8 @@ class BegunCall:
     call: AssistCall
     answer: Any | None = None
     """The recorded answer: nothing is sent."""
+    may_be_known: bool = False
+    """Whether it was sent before, so that its provider may keep an answer that was not recorded."""
 
 
 class Ledger(Protocol):

@@ -78,7 +78,8 @@ class OpenAiApi:
         body = parsed(request)
         question = question_of(body, self._service.options, request.key)
         content = request.path.encode() + request.body
-        return self._keys.once(request.key, content, lambda: answer(self._service, question, body))
+        key = request.key if self._service.options.heeds_keys else None
+        return self._keys.once(key, content, lambda: answer(self._service, question, body))
 
     def _operate(self, request: Request) -> Response:
         """Do what is not a question, unless the script says how it fails."""

@@ -91,6 +91,8 @@ class Options:
     """The API keys that it accepts; None if it asks for none, as local servers do."""
     models: tuple[str, ...] | None = None
     """The models that it has; None if it has every model."""
+    heeds_keys: bool = True
+    """Whether it answers an Idempotency-Key once; if not, it charges every answer, as OpenAI itself may."""
     lacks: frozenset[str] = frozenset()
     """What it refuses with status 400: `json_schema`, `json_object`, `temperature`, `max_tokens`,
     `max_completion_tokens`; over Bedrock `tool_choice` and `tools`."""

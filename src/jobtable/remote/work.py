@@ -29,7 +29,10 @@ T = TypeVar("T")
 
 LONGEST_MESSAGE = 10_000
 """How many characters of the message of a progress report a server accepts."""
-_DESKS = {"jobtable.inbox.proposal_desk:ProposalDesk": "jobtable.remote.inbox:ServerProposalDesk"}
+_DESKS = {
+    "jobtable.assist.ledger:StoreLedger": "jobtable.remote.assist:ServerLedger",
+    "jobtable.inbox.proposal_desk:ProposalDesk": "jobtable.remote.inbox:ServerProposalDesk",
+}
 """For each class of the core that tasks ask with `desk` the class that asks a server instead."""
 LONGEST_REASON = 1_000
 """How many characters of the reason of a release it accepts."""

@@ -14,6 +14,7 @@ from jobtable.system import declared
 from jobtable.web.api import (
     activities,
     assist,
+    assist_calls,
     dependencies,
     functions,
     inbox,
@@ -57,6 +58,7 @@ _GROUPS = (
     functions,
     assist,
     inbox,
+    assist_calls,
     tables,
     objects,
     store,

@@ -30,6 +30,18 @@ _PROPOSAL: dict[str, Any] = {
     "subject": "topic name",
     "confidence": 0.93,
 }
+_CALL = {**_LEASE, "call_id": "chat-9f86d081884c7d659a2feaa0c55ad015"}
+_PLAN = {
+    **_CALL,
+    "purpose": "label a review",
+    "kind": "chat",
+    "provider": "openai",
+    "model": "gpt-4.1-mini",
+    "request": '{"messages": [{"role": "user", "content": "Is this spam?"}], "model": "gpt-4.1-mini"}',
+    "most_tokens_in": 40,
+    "most_tokens_out": 100,
+    "price": {"tokens_in": 400_000_000, "tokens_out": 1_600_000_000, "version": "list 2026-06-12"},
+}
 
 BODIES: dict[str, Any] = {
     "submit_job": _JOB,
@@ -52,6 +64,14 @@ BODIES: dict[str, Any] = {
     "add_metrics": {**_LEASE, "metrics": [{"metric_name": "val_loss", "value": 0.131, "epoch": 4}]},
     "finish_job": {**_LEASE, "kind": "completed", "result": {"val_loss": 0.131}},
     "release_job": {**_LEASE, "reason": "the machine is taken away"},
+    "begin_assist_call": _PLAN,
+    "skip_assist_call": _PLAN,
+    "end_assist_call": {**_CALL, "answer": "no", "tokens_in": 31, "tokens_out": 1, "seconds": 0.8},
+    "fail_assist_call": {**_CALL, "error": "the provider did not answer in 120 s", "seconds": 120},
+    "refuse_assist_answer": {**_CALL, "fault": "the answer is not JSON"},
+    "share_assist_vectors": {**_CALL, "digests": ["n4bQgYhMfWWaL+qgxVrQFQ=="], "dimensions": 384},
+    "take_assist_slot": {**_CALL, "provider": "openai", "most": 8, "seconds": 150},
+    "release_assist_slot": {**_CALL, "provider": "openai", "pause_seconds": 20},
     "create_machine": {"name": "orders", "definition": _DEFINITION, "publish": True},
     "check_machine_definition": {"definition": _DEFINITION},
     "change_machine": {"definition": _DEFINITION},

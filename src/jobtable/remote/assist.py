@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from jobtable.assist.entities import AssistCall
@@ -49,13 +48,13 @@ class _ServerCalls(Ledger):
         seconds: float,
         answered_by: str | None = None,
     ) -> AssistCall:
-        told = {**asdict(usage), "tries": tries, "seconds": seconds, "answered_by": answered_by}
+        told = {**_used(usage), "tries": tries, "seconds": seconds, "answered_by": answered_by}
         return self._change("end", call, answer=answer, **told)
 
     def fail(
         self, call: AssistCall, error: str, *, tries: int, seconds: float, usage: Usage | None = None
     ) -> AssistCall:
-        return self._change("fail", call, error=error, tries=tries, seconds=seconds, **asdict(usage or Usage()))
+        return self._change("fail", call, error=error, tries=tries, seconds=seconds, **_used(usage or Usage()))
 
     def refuse(self, call: AssistCall, fault: str) -> AssistCall:
         return self._change("refuse", call, fault=fault)
@@ -83,6 +82,10 @@ class _ServerCalls(Ledger):
         path = path_of("jobs", job_id, "assist", *verb)
         body = {**lease_of(self._lease), **more}
         return insist(lambda: self._server.write("POST", path, body), f"record a call of job {job_id}", self._clock)
+
+
+def _used(usage: Usage) -> dict[str, int]:
+    return {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
 
 
 def _plan(plan: CallPlan) -> dict[str, Any]:

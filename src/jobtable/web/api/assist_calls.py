@@ -37,7 +37,7 @@ class PriceBody(Body):
     version: str = Field(max_length=200)
 
 
-class PlanBody(LeaseBody):
+class CallPlanBody(LeaseBody):
     """A request that a worker is about to send to a model."""
 
     purpose: _Text
@@ -85,7 +85,7 @@ class EndBody(CallBody):
     seconds: _Seconds = 0.0
 
 
-class AnswerBody(EndBody):
+class CallAnswerBody(EndBody):
     """The answer of a model."""
 
     answer: Any
@@ -150,7 +150,7 @@ def _call(jobs: Jobs, job_id: str, body: CallBody) -> AssistCall:
 @router.post("/jobs/{job_id}/assist/begin")
 @allow(WORK)
 @takes_file(whole=True)
-def begin_assist_call(job_id: JobId, body: PlanBody, jobs: TheJobs) -> BegunBody:
+def begin_assist_call(job_id: JobId, body: CallPlanBody, jobs: TheJobs) -> BegunBody:
     """Record a call before it is sent, within the budgets of the job; or return the answer that is recorded."""
     return BegunBody(**vars(_calls(jobs, job_id, body).begin(body.plan())))
 
@@ -158,7 +158,7 @@ def begin_assist_call(job_id: JobId, body: PlanBody, jobs: TheJobs) -> BegunBody
 @router.post("/jobs/{job_id}/assist/end")
 @allow(WORK)
 @takes_file(whole=True)
-def end_assist_call(job_id: JobId, body: AnswerBody, jobs: TheJobs) -> AssistCall:
+def end_assist_call(job_id: JobId, body: CallAnswerBody, jobs: TheJobs) -> AssistCall:
     """Record an answer with what it used."""
     return _calls(jobs, job_id, body).end(
         _call(jobs, job_id, body),
@@ -189,7 +189,7 @@ def refuse_assist_answer(job_id: JobId, body: FaultBody, jobs: TheJobs) -> Assis
 @router.post("/jobs/{job_id}/assist/skip")
 @allow(WORK)
 @takes_file(whole=True)
-def skip_assist_call(job_id: JobId, body: PlanBody, jobs: TheJobs) -> AssistCall:
+def skip_assist_call(job_id: JobId, body: CallPlanBody, jobs: TheJobs) -> AssistCall:
     """Record that no model was asked, because no provider is set."""
     return _calls(jobs, job_id, body).skip(body.plan())
 

@@ -140,7 +140,10 @@ BAD = {
     "Infinity": (Reply('{"label": "spam", "score": -Infinity}'), "it is not JSON: "),
     "infinite by its size": (Reply('{"label": "spam", "score": 1e999}'), "score: this number is too large"),
     "a list": (Reply(f"[{VALID}]"), "input should be an object"),
-    "two fences": (Reply(f"```\n{VALID}\n```\nor\n```\n{VALID}\n```"), "it has 2 code blocks; send only the JSON"),
+    "two fences": (
+        Reply(f"Two:\n```\n{VALID}\n```\nor\n```\n{VALID}\n```"),
+        "it has 2 code blocks; send only the JSON",
+    ),
     "prose without a fence": (Reply(f"Here it is: {VALID}"), "it is not JSON: "),
     "half a surrogate": (Reply('{"label": "\\ud800", "score": 0.5}'), "it is not JSON: "),
     "a deep tree": (Reply("[" * 100_000), "it is not JSON: "),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -98,7 +98,7 @@ class Asker:
         while True:
             request = question.request(source.model, refused)
             plan = self._plan(question, source, request, refused, attempt=len(calls) + 1)
-            made = self._sender.make(plan, source, _ChatForm(), _asking(source, request), _recalling(source, request))
+            made = self._sender.make(plan, source, _Chat(source, request))
             sent += made.was_sent
             try:
                 value = read_answer(made.answer, question.shape)
@@ -203,22 +203,18 @@ def check_purpose(purpose: str) -> None:
         )
 
 
-def _asking(source: Source, request: ChatRequest) -> Callable[[str], ChatAnswer]:
-    def ask(call_id: str) -> ChatAnswer:
-        return source.provider.chat(request, call_id=call_id, timeout_seconds=source.timeout_seconds)
+@dataclass(frozen=True)
+class _Chat:
+    """A text is recorded as it is, or with the reason for which it ended early; and only as far as it is read."""
 
-    return ask
+    source: Source
+    request: ChatRequest
 
+    def ask(self, key: str) -> ChatAnswer:
+        return self.source.provider.chat(self.request, call_id=key, timeout_seconds=self.source.timeout_seconds)
 
-def _recalling(source: Source, request: ChatRequest) -> Callable[[str], ChatAnswer | None]:
-    def recall(call_id: str) -> ChatAnswer | None:
-        return source.provider.recall(request, call_id=call_id, timeout_seconds=source.timeout_seconds)
-
-    return recall
-
-
-class _ChatForm:
-    """A text as it is, or with the reason for which it ended early. It is recorded only as far as it is read."""
+    def recall(self, key: str) -> ChatAnswer | None:
+        return self.source.provider.recall(self.request, call_id=key, timeout_seconds=self.source.timeout_seconds)
 
     def recorded(self, answer: ChatAnswer) -> Any:
         text = answer.text[: LONGEST_ANSWER + 1].encode("utf-8", "replace").decode()

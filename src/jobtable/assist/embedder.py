@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from jobtable.assist.asking import most_tokens, request_text, valid_text
+from jobtable.assist.entities import AssistCall
 from jobtable.assist.providers import EmbedAnswer, EmbedLimits, EmbedRequest, Fault, ProviderError, Usage
 from jobtable.assist.sending import Sender, Source
-from jobtable.assist.vectors import SharedVectors, VectorForm, digest_of, packed, unpacked
+from jobtable.assist.vectors import SharedVectors, digest_of, packed, recorded_vectors, split_vectors, unpacked
 from jobtable.assist.verbs import CallPlan, Ledger
 from jobtable.jobs.report.assistant import Cache, Embedded
 
@@ -18,7 +21,7 @@ PURPOSE = "embed"
 class Embedder:
     """Makes the vectors of one run of a job. What a killed run has made is found by the next one."""
 
-    def __init__(self, ledger: Ledger, sender: Sender, shared: Callable[[Source], SharedVectors]) -> None:
+    def __init__(self, ledger: Ledger, sender: Sender, shared: Callable[[str, str], SharedVectors]) -> None:
         self._ledger = ledger
         self._sender = sender
         self._shared = shared
@@ -28,7 +31,9 @@ class Embedder:
     ) -> Embedded:
         """Return a vector for each text."""
         digests = {valid_text(text, f"text {number}"): digest_of(text) for number, text in enumerate(texts, start=1)}
-        known = self._shared(source).find([*digests.values()]) if cache == "store" and texts else {}
+        known: dict[bytes, list[float]] = {}
+        if cache == "store" and texts:
+            known = self._shared(source.provider.name, source.model).find([*digests.values()])
         missing = [text for text, digest in digests.items() if digest not in known]
         done, cost = len(digests) - len(missing), 0
         if known:
@@ -56,7 +61,7 @@ class Embedder:
             cache=cache,
             price=source.prices.find(source.provider.kind, source.model),
         )
-        made = self._sender.make(plan, source, VectorForm(), _asking(source, request))
+        made = self._sender.make(plan, source, _Vectors(source, request))
         digests = [digest_of(text) for text in batch]
         if cache == "store" and made.call.reused_from is None:
             self._ledger.share(made.call, digests, len(made.answer.vectors[0]))
@@ -79,13 +84,27 @@ def _batches(texts: Sequence[str], limits: EmbedLimits) -> Iterator[list[str]]:
         yield batch
 
 
-def _asking(source: Source, request: EmbedRequest) -> Callable[[str], EmbedAnswer]:
-    def ask(call_id: str) -> EmbedAnswer:
-        answer = source.provider.embed(request, call_id=call_id, timeout_seconds=source.timeout_seconds)
-        _check(answer, len(request.texts))
+@dataclass(frozen=True)
+class _Vectors:
+    """Vectors are recorded as 32-bit floats in one text, which is a quarter of their JSON."""
+
+    source: Source
+    request: EmbedRequest
+
+    def ask(self, key: str) -> EmbedAnswer:
+        answer = self.source.provider.embed(self.request, call_id=key, timeout_seconds=self.source.timeout_seconds)
+        _check(answer, len(self.request.texts))
         return answer
 
-    return ask
+    def recall(self, key: str) -> EmbedAnswer | None:
+        return None  # no service keeps vectors
+
+    def recorded(self, answer: EmbedAnswer) -> Any:
+        return recorded_vectors(answer.vectors)
+
+    def restored(self, call: AssistCall, recorded: Any) -> EmbedAnswer:
+        vectors = tuple(map(unpacked, split_vectors(recorded)))
+        return EmbedAnswer(vectors, Usage(call.tokens_in, call.tokens_out), call.answered_by or call.model)
 
 
 def _check(answer: EmbedAnswer, count: int) -> None:

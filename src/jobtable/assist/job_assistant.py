@@ -72,8 +72,8 @@ class JobAssistant:
     def _report(self, done: int, of_all: int) -> None:
         self._job.progress(100 * done / of_all, f"{done:,} of {of_all:,} texts have vectors")
 
-    def _shared(self, source: Source) -> SharedVectors:
-        return SharedVectors(self._job.work.store, self._job.work.objects, source.provider.name, source.model)
+    def _shared(self, provider: str, model: str) -> SharedVectors:
+        return SharedVectors(self._job.work.store, self._job.work.objects, provider, model)
 
 
 class Sources:

@@ -53,8 +53,16 @@ class Made(Generic[A]):
     """Whether this run sent it; false if the answer was recorded."""
 
 
-class Form(Protocol[A]):
-    """How answers are recorded."""
+class Exchange(Protocol[A]):
+    """One request to a provider, and how its answer is recorded."""
+
+    def ask(self, key: str) -> A:
+        """Send the request under a key that is always the same for it."""
+        ...
+
+    def recall(self, key: str) -> A | None:
+        """Return the answer that the provider keeps of the request; None if it keeps none."""
+        ...
 
     def recorded(self, answer: A) -> Any:
         """Return an answer as JSON."""
@@ -76,17 +84,8 @@ class Sender:
         self._should_stop = should_stop
         self._random = random or Random()  # noqa: S311 - spreads load, guards nothing
 
-    def make(
-        self,
-        plan: CallPlan,
-        source: Source,
-        form: Form[A],
-        ask: Callable[[str], A],
-        recall: Callable[[str], A | None] = lambda _: None,
-    ) -> Made[A]:
-        """Return the answer of a call: the recorded one, or what `ask` returns for the key of the request.
-
-        What was sent before is first looked for with `recall`: its answer may have been made and lost.
+    def make(self, plan: CallPlan, source: Source, exchange: Exchange[A]) -> Made[A]:
+        """Return the answer of a call: the recorded one, or that of the provider.
 
         ProviderError if the provider did not answer, also after pauses. A failed request is recorded at once: what it
         may have been charged counts as the most that it could use, and the next one is reserved anew.
@@ -94,10 +93,10 @@ class Sender:
         for pause in self._pauses():
             begun = self._ledger.begin(plan)
             if begun.answer is not None:
-                return Made(begun.call, form.restored(begun.call, begun.answer), was_sent=False)
+                return Made(begun.call, exchange.restored(begun.call, begun.answer), was_sent=False)
             began = self._clock.monotonic()
             try:
-                answer = self._send(begun, source, ask, recall)
+                answer = self._send(begun, source, exchange)
             except BaseException as error:
                 billed = plan.most_usage if isinstance(error, ProviderError) and error.was_billed else None
                 seconds = self._clock.monotonic() - began
@@ -106,7 +105,7 @@ class Sender:
                     raise
                 wait = pause if error.retry_after is None else error.retry_after
             else:
-                seconds, recorded = self._clock.monotonic() - began, form.recorded(answer)
+                seconds, recorded = self._clock.monotonic() - began, exchange.recorded(answer)
                 call = self._ledger.end(
                     begun.call, recorded, answer.usage, tries=1, seconds=seconds, answered_by=answer.model
                 )
@@ -114,17 +113,20 @@ class Sender:
             self._pause(wait)
         raise AssertionError("the last failure is raised")
 
-    def _send(self, begun: BegunCall, source: Source, ask: Callable[[str], A], recall: Callable[[str], A | None]) -> A:
+    def _send(self, begun: BegunCall, source: Source, exchange: Exchange[A]) -> A:
+        """Return the provider's answer: one that it has made before, if it keeps those, or a new one."""
         key = _key_of(begun.call)
-        if source.max_concurrent is None:
-            return ask(key)
-        with self._slot(source, source.max_concurrent, begun.call.call_id):
-            known = recall(key) if begun.may_be_known else None
-            return ask(key) if known is None else known
+        with self._slot(source, begun.call.call_id):
+            kept = exchange.recall(key) if begun.may_be_known else None
+            return exchange.ask(key) if kept is None else kept
 
     @contextmanager
-    def _slot(self, source: Source, most: int, call_id: str) -> Iterator[None]:
+    def _slot(self, source: Source, call_id: str) -> Iterator[None]:
         """Wait for a slot of a provider and hold it; after a rate limit, let all workers pause."""
+        most = source.max_concurrent
+        if most is None:
+            yield
+            return
         name, seconds = source.provider.name, source.timeout_seconds + _SPARE_SECONDS
         while wait := self._ledger.take_slot(name, call_id, most=most, seconds=seconds):
             self._pause(wait)

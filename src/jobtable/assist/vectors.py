@@ -12,7 +12,6 @@ from typing import Any
 
 from jobtable.assist.call_texts import answer_of
 from jobtable.assist.entities import AssistCall, AssistVectors, CallStatus
-from jobtable.assist.providers import EmbedAnswer, Usage
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import ObjectStore
 from jobtable.store import Query, Store
@@ -47,19 +46,14 @@ def unpacked(data: bytes) -> list[float]:
     return floats.tolist()
 
 
-class VectorForm:
-    """Records the answer of a request for vectors: all of them in one text, which is a quarter of their JSON."""
-
-    def recorded(self, answer: EmbedAnswer) -> Any:
-        data = b"".join(packed(vector) for vector in answer.vectors)
-        return {"dimensions": len(answer.vectors[0]), "float32": base64.b64encode(data).decode()}
-
-    def restored(self, call: AssistCall, recorded: Any) -> EmbedAnswer:
-        vectors = tuple(unpacked(each) for each in _split(recorded))
-        return EmbedAnswer(vectors, Usage(call.tokens_in, call.tokens_out), call.answered_by or call.model)
+def recorded_vectors(vectors: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Return vectors of the same length as a record holds them."""
+    data = b"".join(map(packed, vectors))
+    return {"dimensions": len(vectors[0]), "float32": base64.b64encode(data).decode()}
 
 
-def _split(recorded: Any) -> list[bytes]:
+def split_vectors(recorded: Any) -> list[bytes]:
+    """Return each vector of a record, packed."""
     size = recorded["dimensions"] * _FLOAT_BYTES
     data = base64.b64decode(recorded["float32"])
     return [data[start : start + size] for start in range(0, len(data), size)]
@@ -108,7 +102,7 @@ class SharedVectors:
         if call is None or call.status is not CallStatus.ANSWERED:
             return []
         try:
-            return _split(answer_of(self._objects, call))
+            return split_vectors(answer_of(self._objects, call))
         except ObjectNotFoundError:  # its job is being deleted
             return []
 

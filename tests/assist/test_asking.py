@@ -368,7 +368,16 @@ def test_a_failure_that_was_charged_counts_as_the_most_it_can_be(jobs: Jobs, ser
     assert call.tries == 2
     assert call.tokens_out == 100 + 1
     assert call.tokens_in > 100
+    assert call.is_estimated
     assert len(server.charges) == 1  # the key was the same
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_a_call_says_whether_its_tokens_were_counted(jobs: Jobs, server: AssistServer, is_counted: bool) -> None:
+    server.script(Reply("Well.", has_usage=is_counted))
+    ask(jobs, server, "Well?")
+    (call,) = recorded_calls(jobs)
+    assert (call.tokens_out, call.is_estimated) == (2, not is_counted)
 
 
 def test_an_answer_that_was_lost_is_fetched_from_a_service_that_keeps_it(jobs: Jobs, server: AssistServer) -> None:

@@ -190,12 +190,13 @@ class Calls(Ledger):
             if known.status is not CallStatus.STARTED or known.lease_epoch != self._lease.epoch:
                 self._refresh(self._lease)
                 return known  # its end was recorded already, and only the answer to that was lost
-            used = Usage(known.tokens_in, known.tokens_out) + usage
+            used = Usage(known.tokens_in, known.tokens_out, known.is_estimated) + usage
             after = known.replace(
                 **result,
                 ended_at=at,
                 tokens_in=used.tokens_in,
                 tokens_out=used.tokens_out,
+                is_estimated=used.is_estimated,
                 cost_nanodollars=known.cost_nanodollars + price_of(known).cost_of(usage),
                 reserved_tokens=0,
                 reserved_nanodollars=0,

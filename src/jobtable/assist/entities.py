@@ -70,6 +70,8 @@ class AssistCall(Entity, table=main, type="ASSIST_CALL"):
     """`job_id/call_id` of the call whose answer was taken instead of asking: it cost nothing."""
     tokens_in: Attr[Count] = default(0)
     tokens_out: Attr[Count] = default(0)
+    is_estimated: Attr[bool] = default(False)
+    """Whether its provider did not count all of them: a request that was lost counts as the most it could use."""
     reserved_tokens: Attr[Count] = default(0)
     cost_nanodollars: Attr[Count] = default(0)
     reserved_nanodollars: Attr[Count] = default(0)

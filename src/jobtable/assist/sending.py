@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -98,7 +98,8 @@ class Sender:
             try:
                 answer = self._send(begun, source, exchange)
             except BaseException as error:
-                billed = plan.most_usage if isinstance(error, ProviderError) and error.was_billed else None
+                may_be_billed = isinstance(error, ProviderError) and error.was_billed
+                billed = replace(plan.most_usage, is_estimated=True) if may_be_billed else None
                 seconds = self._clock.monotonic() - began
                 self._ledger.fail(begun.call, _told(error), tries=1, seconds=seconds, usage=billed)
                 if pause is None or not isinstance(error, ProviderError) or not _may_pass(error):

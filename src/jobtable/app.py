@@ -241,6 +241,10 @@ class Services:
     def _is_named(self, key: str) -> bool:
         prefix = key.partition("/")[0]
         if prefix == "jobs":
+            from jobtable.assist import call_texts
+
+            if call_texts.is_of_calls(key):
+                return call_texts.is_referenced(self.jobs.store, key)
             return self._job_objects.is_referenced(key)
         for system in registered():
             if prefix in system.objects:

@@ -6,15 +6,19 @@ import json
 from typing import Any
 
 from jobtable.assist.entities import AssistCall
+from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.locations import ROOT
 from jobtable.model import Json
-from jobtable.objects import ObjectStore, object_key
+from jobtable.objects import ObjectStore, key_parts, object_key
+from jobtable.store import Store
 
 FOLDER = "assist"
 """Below the prefix of a job."""
 _LARGEST_INLINE = 4_000
 """Characters of an answer that its record holds itself."""
 _MEMBER = "object"
+_NAMES = (["request", "json"], ["answer", "json"])
+"""The endings of the names of objects."""
 
 
 class CallTexts:
@@ -53,6 +57,16 @@ def answer_key(call: AssistCall) -> str | None:
     return str(answer[_MEMBER]) if isinstance(answer, dict) and answer.keys() == {_MEMBER} else None
 
 
-def is_named_by(call: AssistCall | None, key: str) -> bool:
-    """Return whether the record of a call names an object."""
+def is_of_calls(key: str) -> bool:
+    """Return whether an object lies where the requests and answers of calls are."""
+    return key_parts(key)[::2][:2] == (ROOT, FOLDER)
+
+
+def is_referenced(store: Store, key: str) -> bool:
+    """Return whether the record of a call names an object, for `objects sweep`; others stay as long as their job."""
+    _, job_id, _, *name = key_parts(key)
+    call_id, *what = name[0].split(".") if name else ("",)
+    if what not in _NAMES:
+        return store.find(Job.key(job_id=job_id)) is not None
+    call = store.find(AssistCall.key(job_id=job_id, call_id=call_id))
     return call is not None and key in (call.request_key, answer_key(call))

@@ -34,7 +34,10 @@ class Recount:
         self._store = reads.store
 
     def of_job(self, job_id: str) -> list[Difference]:
-        """Compare the total of a job, and that of its tree if it has one, with their calls."""
+        """Compare the total of a job, and that of its tree if it has one, with their calls.
+
+        That of a tree is larger than its calls once jobs below were deleted: what they cost counts in its budget.
+        """
         job = JobQueries(self._store).get_job(job_id)
         found = list(_differences(f"job {job_id}", self._reads.find_total(job_id), self._calls(job_id)))
         of_tree = self._reads.find_total(job_id, "tree")

@@ -21,10 +21,11 @@ def release_of_ended_jobs(jobs: JobReads, job_id: str) -> int:
 
     A call of a job that has not ended stays open, because a retry of the job takes it over.
     """
-    return sum(_release(jobs.store, job) for job in jobs.list_tree(job_id) if job.is_final)
+    return sum(release_of_job(jobs.store, job) for job in jobs.list_tree(job_id) if job.is_final)
 
 
-def _release(store: Store, job: Job) -> int:
+def release_of_job(store: Store, job: Job) -> int:
+    """Fail the open calls of an ended job, and return their number."""
     total = store.find(AssistTotal.key(job_id=job.job_id, scope="job"))
     if total is None or not (total.reserved_tokens or total.reserved_nanodollars):
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 
@@ -17,6 +18,10 @@ from jobtable.store import Undeclared
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 from jobtable.store.transactions import MOST_ACTIONS, grouped
+
+BEFORE_LEAVING = "jobtable.assist.reservations:release_of_job"
+"""Called before a job leaves a tree that stays, to return what it holds of the tree's budget. Loaded then, because jobs
+know nothing of models."""
 
 
 class Deletion(EngineCore):
@@ -82,6 +87,8 @@ class Deletion(EngineCore):
     def _delete_one(self, job: Job, going: Set[str]) -> int:
         if self.queries.find_entry(job) is not None:
             self._notify_all(job)
+        if job.root_job_id is not None and job.root_job_id not in going:
+            pkgutil.resolve_name(BEFORE_LEAVING)(self.store, job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self.store.batch_delete(self.queries.find_instances_of_job(job.job_id))
         removed += self.store.batch_delete(self._rolled_up_metrics(job, going))

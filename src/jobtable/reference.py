@@ -14,7 +14,7 @@ import jobtable.workflows.durable.entities
 import jobtable.workflows.function_records
 import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
-from jobtable.assist import costs, vectors
+from jobtable.assist import batches, costs, vectors
 from jobtable.errors import missing
 from jobtable.inbox import inbox
 from jobtable.jobs.read import job_queries
@@ -101,7 +101,7 @@ def system_of(module: str) -> str:
 
 def access_patterns() -> list[AccessPattern]:
     """Every access pattern of the core and the systems, in the order of the systems."""
-    places = {job_queries.__name__: 0, costs.__name__: 1, vectors.__name__: 2, inbox.__name__: 3}
+    places = {each.__name__: place for place, each in enumerate((job_queries, costs, vectors, batches, inbox))}
     for system in registered():
         for path in system.patterns:
             places.setdefault(system.load(path).__name__, len(places))

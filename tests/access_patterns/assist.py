@@ -6,8 +6,19 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+from jobtable.assist.batches import Batches
 from jobtable.assist.costs import AssistReads
-from jobtable.assist.entities import OWN_JOBS, AssistCall, AssistCost, AssistTotal, AssistVectors, CallStatus
+from jobtable.assist.entities import (
+    OWN_JOBS,
+    AssistBatch,
+    AssistCall,
+    AssistCost,
+    AssistTotal,
+    AssistVectors,
+    BatchLines,
+    BatchStatus,
+    CallStatus,
+)
 from jobtable.assist.vectors import SharedVectors
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
@@ -15,6 +26,7 @@ from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from tests.access_patterns import Question, World
 from tests.access_patterns.jobs import at
+from tests.running import jobs_in_memory
 
 FIRST, SECOND = date(2025, 11, 1), date(2025, 11, 2)
 
@@ -68,6 +80,24 @@ def items() -> Iterator[Entity]:
             dimensions=8,
             digests=bytes(16),
         )
+    yield BatchLines(
+        job_id="job-1",
+        purpose="label",
+        kind="chat",
+        provider="openai",
+        model="small",
+        lines_key="jobs/job-1/assist/lines.jsonl",
+        line_count=8,
+        created_at=at(1),
+    )
+    for number, status in ((1, BatchStatus.COMPLETED), (2, BatchStatus.SUBMITTED)):
+        yield AssistBatch(
+            job_id="job-1", number=number, first_line=4 * number - 4, line_count=4, status=status, created_at=at(number)
+        )
+
+
+def _batches(store: Store) -> Batches:
+    return Batches(jobs_in_memory(store))
 
 
 def _reads(store: Store) -> AssistReads:
@@ -102,6 +132,13 @@ WORLD = World(
                 each.job_id for each in SharedVectors(s, MemoryObjectStore(s.clock), "openai", "vectors").list_batches()
             ],
             ["job-2", "job-1"],
+        ),
+        ("assist", "Get what a batch job sends"): Question(lambda s: [_batches(s).get_lines("job-1").line_count], [8]),
+        ("assist", "List the batches of a job"): Question(
+            lambda s: [each.number for each in _batches(s).list_batches("job-1")], [1, 2]
+        ),
+        ("assist", "List batches of models by status"): Question(
+            lambda s: [each.number for each in _batches(s).list_by_status(BatchStatus.SUBMITTED)], [2]
         ),
         ("assist", "Get a call"): Question(lambda s: [_reads(s).get_call("job-1", "chat-8").started_at], [at(1)]),
         ("assist", "The next try after a refused answer"): Question(_next_try, ["chat-5"]),

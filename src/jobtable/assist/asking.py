@@ -64,19 +64,21 @@ class Refused:
 
     def messages(self, shape: AnswerShape[Any] | None) -> tuple[Message, Message]:
         """Return the answer and what to do better. The number makes each request another one, found by its hash."""
-        wanted = ""
-        if shape is not None:
-            schema = json.dumps(shape.schema, ensure_ascii=False, separators=(",", ":"))
-            wanted = " Return only JSON, without explanations."
-            if len(schema) <= _LONGEST_QUOTE:
-                wanted += f" This is its JSON schema: {schema}"
-        return (
-            {"role": "assistant", "content": _shortened(self.text) if self.text.strip() else _NO_TEXT},
-            {
-                "role": "user",
-                "content": f"Answer {self.number} is not valid: {self.fault}. Answer the question again.{wanted}",
-            },
-        )
+        return messages_sending_back(self.text, f"Answer {self.number} is not valid: {self.fault}", shape)
+
+
+def messages_sending_back(text: str, fault: str, shape: AnswerShape[Any] | None) -> tuple[Message, Message]:
+    """Return an invalid answer as the model returned it, and what is wrong with it."""
+    wanted = ""
+    if shape is not None:
+        schema = json.dumps(shape.schema, ensure_ascii=False, separators=(",", ":"))
+        wanted = " Return only JSON, without explanations."
+        if len(schema) <= _LONGEST_QUOTE:
+            wanted += f" This is its JSON schema: {schema}"
+    return (
+        {"role": "assistant", "content": _shortened(text) if text.strip() else _NO_TEXT},
+        {"role": "user", "content": f"{fault}. Answer the question again.{wanted}"},
+    )
 
 
 class Asker:

@@ -167,3 +167,73 @@ class ProviderSlots(Entity, table=main, type="ASSIST_SLOTS"):
     holders: Attr[dict[str, float]] = default({})
     """By `job_id/call_id`, the second of the epoch after which a slot is free again, whatever became of its worker."""
     paused_until: Attr[float] = default(0.0)
+
+
+class BatchStatus(StrEnum):
+    """How far a batch at a provider is."""
+
+    PENDING = "PENDING"
+    """It is to be sent."""
+    SUBMITTED = "SUBMITTED"
+    """The provider works on it, or its results are not recorded yet."""
+    COMPLETED = "COMPLETED"
+    """Its results are recorded; those of some lines may be errors."""
+    FAILED = "FAILED"
+    """The provider refused it as a whole."""
+
+
+class BatchLines(Entity, table=main, type="ASSIST_BATCH_LINES"):
+    """What a job sends in batches: many requests to one model, answered within a day at a lower price."""
+
+    key = Key("JOB#{job_id}", "ASSIST_BATCH")
+
+    job_id: str
+    purpose: str
+    kind: Literal["chat", "embed"]
+    provider: str
+    model: str
+    lines_key: str
+    """The object with the lines."""
+    line_count: Count
+    temperature: float = 0.0
+    max_output_tokens: Count = 1024
+    output: str | None = None
+    """`module:Class` of the pydantic model that each answer must satisfy."""
+    keeper: str | None = None
+    """`module:Class` that records the results in a system's own form."""
+    most_rounds: Count = 3
+    """How often a line may be sent: what failed, or was not valid, goes into another batch."""
+    poll_seconds: Count = 60
+    created_at: Timestamp
+    is_ending: Attr[bool] = default(False)
+    """Whether nothing more is sent, because somebody wants the job to end with what is answered."""
+
+
+class AssistBatch(Entity, table=main, type="ASSIST_BATCH"):
+    """One batch at a provider: a part of a job's lines, or those of an earlier batch that must be sent again."""
+
+    key = Key("JOB#{job_id}", "ASSIST_BATCH#{number:05d}")
+    by_status = Key("ASSIST_BATCH#{status}", "{created_at}#{job_id}#{number:05d}", index="GSI1")
+
+    job_id: str
+    number: Stored[Count]
+    first_line: Count
+    line_count: Count
+    """In this batch; of another round, only those that it sends again."""
+    round: Count = 1
+    retry_of: Count | None = None
+    """The number of the batch of which it sends the rest."""
+    status: Attr[BatchStatus] = default(BatchStatus.PENDING)
+    call_id: Attr[str | None] = default(None)
+    """The call that records its request, answers and cost."""
+    remote_id: Attr[str | None] = default(None)
+    """As the provider names it."""
+    created_at: Timestamp
+    submitted_at: Attr[Timestamp | None] = default(None)
+    ended_at: Attr[Timestamp | None] = default(None)
+    done_lines: Attr[Count] = default(0)
+    """As the provider last reported."""
+    answered: Attr[Count] = default(0)
+    failed: Attr[Count] = default(0)
+    """Lines that have no valid answer after this batch; those that another round sends again are among them."""
+    error: Attr[str | None] = default(None)

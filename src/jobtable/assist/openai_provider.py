@@ -73,7 +73,7 @@ class OpenAiProvider:
 
         def send(dialect: Dialect) -> ChatAnswer:
             body = chat_body(request, dialect)
-            create = self._opened().chat.completions.with_raw_response.create
+            create = self.client().chat.completions.with_raw_response.create
             if self._keeps_answers:
                 body |= {"store": True, "metadata": {_CALL: call_id}}
             return chat_answer(self._content(create, body, timeout_seconds, call_id=call_id), request)
@@ -85,8 +85,8 @@ class OpenAiProvider:
         """Return the answer that the service keeps of a call; None if it keeps none, or raise ProviderError."""
         if not self._keeps_answers:
             return None
-        with self._told(_texts_of(request), is_free=True):
-            find = self._opened().chat.completions.with_raw_response.list
+        with self.telling(_texts_of(request), is_free=True):
+            find = self.client().chat.completions.with_raw_response.list
             found = self._content(find, {"metadata": {_CALL: call_id}, "limit": 1}, timeout_seconds)
             return chat_answer(found["data"][0], request) if found["data"] else None
 
@@ -94,7 +94,7 @@ class OpenAiProvider:
         """Return the vectors, or raise ProviderError."""
 
         def send(dialect: Dialect) -> EmbedAnswer:
-            create = self._opened().embeddings.with_raw_response.create
+            create = self.client().embeddings.with_raw_response.create
             content = self._content(create, embed_body(request, dialect), timeout_seconds, call_id=call_id)
             return embed_answer(content, request)
 
@@ -111,7 +111,7 @@ class OpenAiProvider:
         """Send in the dialect that worked before, or in others as long as the service refuses what belongs to one."""
         dialect = self._dialects.get(topic) or Dialect.usual(is_openai=self._is_openai)
         tried: set[Dialect] = set()
-        with self._told(texts):
+        with self.telling(texts):
             while True:
                 try:
                     answered = send(dialect)
@@ -129,7 +129,7 @@ class OpenAiProvider:
     def _is_openai(self) -> bool:
         return (urlsplit(self.base_url).hostname or "").endswith((".openai.com", ".azure.com"))
 
-    def _opened(self) -> openai.OpenAI:
+    def client(self) -> openai.OpenAI:
         """Return the client, which asks for the key anew for each request; without a key it sends none."""
         with self._lock:
             if self._client is None:
@@ -145,22 +145,24 @@ class OpenAiProvider:
                 )
             return self._client
 
+    def headers(self, key: str | None = None) -> dict[str, Any]:
+        """Return the headers of a request: its idempotency key, and no authorization if no key is set."""
+        headers: dict[str, Any] = {"Idempotency-Key": key} if key else {}
+        return headers if self._find_key() else {**headers, "Authorization": openai.Omit()}
+
     def _content(
         self, send: Callable[..., Any], body: Mapping[str, Any], seconds: float, *, call_id: str | None = None
     ) -> Any:
         """Send a request, and return the JSON of its answer with `request_id`."""
-        headers: dict[str, Any] = {"Idempotency-Key": call_id} if call_id else {}
-        if not self._find_key():
-            headers["Authorization"] = openai.Omit()
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
-        response = send(**body, extra_headers=headers, timeout=timeout)
+        response = send(**body, extra_headers=self.headers(call_id), timeout=timeout)
         content = json.loads(response.http_response.content)
         if isinstance(content, dict):
             content["request_id"] = response.headers.get("x-request-id")
         return content
 
     @contextmanager
-    def _told(self, texts: Sequence[str], *, is_free: bool = False) -> Iterator[None]:
+    def telling(self, texts: Sequence[str] = (), *, is_free: bool = False) -> Iterator[None]:
         """Raise what fails as a ProviderError, without the error of the client: that one knows key and prompt."""
         try:
             with self._translated(texts):

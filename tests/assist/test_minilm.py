@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import logging
 import os
@@ -185,3 +186,9 @@ def test_without_its_packages_the_extra_is_named(package: str, monkeypatch: pyte
     monkeypatch.delitem(sys.modules, sentence_model.__name__)
     with pytest.raises(MissingExtraError, match=r"pip install 'jobtable\[embeddings\]'"):
         AssistSettings().open_provider("local")
+
+
+def test_a_worker_can_preload_the_model_for_its_jobs() -> None:
+    sentence_model._loaded.cache_clear()
+    importlib.import_module("jobtable.assist.minilm.preloaded")
+    assert sentence_model._loaded.cache_info().currsize == 1

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +21,7 @@ DIGEST_BYTES = 16
 MOST_BATCHES = 1_000
 """How many batches are searched for the vectors of a text, the newest first."""
 _FLOAT_BYTES = 4
+_FEW = 32
 _SLACK = timedelta(seconds=10)
 """By how much an index may be late, and the clocks of two workers apart."""
 
@@ -76,7 +77,7 @@ class SharedVectors:
         for batch in self._batches.values():
             if not wanted:
                 break
-            places = [(each, at) for at, each in enumerate(_digests_in(batch)) if each in wanted]
+            places = _places(batch.digests, wanted)
             vectors = self._vectors_of(batch) if places else []
             for digest, at in places:
                 if at < len(vectors):
@@ -107,6 +108,17 @@ class SharedVectors:
             return []
 
 
-def _digests_in(batch: AssistVectors) -> Iterator[bytes]:
-    for start in range(0, len(batch.digests), DIGEST_BYTES):
-        yield batch.digests[start : start + DIGEST_BYTES]
+def _places(digests: bytes, wanted: set[bytes]) -> list[tuple[bytes, int]]:
+    """Return which wanted texts a batch has, and where."""
+    if len(wanted) <= _FEW:  # searching the bytes takes a hundredth of the time
+        found = ((each, _place(digests, each)) for each in wanted)
+        return [(each, at) for each, at in found if at is not None]
+    each_digest = (digests[start : start + DIGEST_BYTES] for start in range(0, len(digests), DIGEST_BYTES))
+    return [(each, at) for at, each in enumerate(each_digest) if each in wanted]
+
+
+def _place(digests: bytes, wanted: bytes) -> int | None:
+    at = digests.find(wanted)
+    while at % DIGEST_BYTES and at != -1:  # it begins in the middle of another one
+        at = digests.find(wanted, at + 1)
+    return None if at == -1 else at // DIGEST_BYTES

@@ -14,6 +14,9 @@ ALLOWED = {
     "objects sweep": "the command that removes objects that no record names; no system has a part in it",
     'Name("sweep_id")': "the stored name of QueueJob.group_id, from the specification of the main table",
     "from jobtable.objects.orphans import": "the verb of `objects sweep`",
+    "A conversation must": "how Bedrock refuses messages, in the scripted service",
+    "Make sure the conversation alternates": "the same",
+    "Try again with a conversation that": "the same",
 }
 SWEEPS_OBJECTS = {"objects/orphans.py", "objects/__init__.py", "cli/objects.py"}
 """The files of `objects sweep`, in which the word is that verb."""

@@ -20,6 +20,7 @@ prices = "prices.toml"
 kind = "openai"
 base_url = "{url}"
 model = "small"
+embedding_model = "small"
 """
 PRICES = """
 date = 2026-11-01

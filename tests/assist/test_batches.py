@@ -15,7 +15,7 @@ from jobtable.assist.batch_lines import BatchLine, LineResult
 from jobtable.assist.batches import Batches, NewBatch
 from jobtable.assist.entities import AssistBatch, AssistTotal, BatchLines, BatchStatus
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import SettingsError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job, main
 from jobtable.jobs.stored.field_types import Status
@@ -57,7 +57,7 @@ def new_batch(texts: Sequence[str] = ("one", "two", "three"), **given: Any) -> N
 
 
 def submit(jobs: Jobs, **given: Any) -> Job:
-    return Batches(jobs).submit(new_batch(**given), provider="there", model="small")
+    return Batches(jobs).submit(new_batch(**given))
 
 
 def outputs(jobs: Jobs) -> dict[str, Any]:
@@ -236,7 +236,7 @@ def test_a_job_that_ends_before_it_began_sends_nothing(jobs: Jobs, server: Assis
 @pytest.mark.parametrize(
     "lines", [[], [BatchLine("a", "x"), BatchLine("a", "y")], [BatchLine("", "x")], [BatchLine("i" * 201, "x")]]
 )
-def test_lines_that_cannot_be_told_apart_are_refused(jobs: Jobs, lines: list[BatchLine]) -> None:
+def test_lines_that_cannot_be_told_apart_are_refused(jobs: Jobs, server: AssistServer, lines: list[BatchLine]) -> None:
     """Ids of lines are unique, not empty and not endless; a batch has lines."""
     with pytest.raises(ValueRefusedError):
         submit(jobs, lines=lines)
@@ -309,3 +309,17 @@ def test_an_answer_of_the_provider_that_is_lost_costs_nothing(operation: str, jo
     assert run_to_end(jobs).result == {"lines": 3, "answered": 3, "batches": 1}
     assert charged(server) == {"line-1": 1, "line-2": 1, "line-3": 1}
     check_totals(jobs)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [({"provider": "none"}, "no batches"), ({"provider": "there", "kind": "embed"}, "embedding_model")],
+)
+def test_a_batch_that_cannot_be_sent_is_refused_at_once(
+    given: dict[str, Any], told: str, jobs: Jobs, server: AssistServer
+) -> None:
+    """Providers without batches, and batches without a model, are refused where they are submitted."""
+    settings = Path("jobtable.toml")
+    settings.write_text(settings.read_text().replace('embedding_model = "small"', ""))
+    with pytest.raises(SettingsError, match=told):
+        submit(jobs, **given)

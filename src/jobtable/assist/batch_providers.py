@@ -71,13 +71,16 @@ class BatchProvider(Protocol):
         ...
 
 
+def check_batches(name: str, kind: str) -> None:
+    """Raise SettingsError if providers of a kind have no batches."""
+    if kind != "openai":
+        raise SettingsError(f"provider {name} is of kind {kind}, which has no batches", hint="use one of kind openai")
+
+
 def open_batch_provider(settings: AssistSettings, name: str) -> BatchProvider:
     """Return a provider's batches; SettingsError if it has none."""
     provider = settings.open_provider(name)
-    if provider.kind != "openai":
-        raise SettingsError(
-            f"provider {name} is of kind {provider.kind}, which has no batches here", hint="use one of kind openai"
-        )
+    check_batches(name, provider.kind)
     from jobtable.assist.openai_batches import OpenAiBatches  # noqa: PLC0415 - it loads the client
 
     return OpenAiBatches(cast("OpenAiProvider", provider))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel
 
+from jobtable.assist.assist_settings import AssistSettings
 from jobtable.assist.batch_lines import BatchLine, LineResult, write_lines
+from jobtable.assist.batch_providers import check_batches
 from jobtable.assist.entities import AssistBatch, BatchLines, BatchStatus
-from jobtable.errors import DefinitionError, ValueRefusedError
+from jobtable.errors import DefinitionError, SettingsError, ValueRefusedError
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, NewJob
 from jobtable.objects import object_key
@@ -36,8 +40,8 @@ class NewBatch:
     kind: Literal["chat", "embed"]
     lines: Iterable[BatchLine]
     provider: str | None = None
-    """By default the one of the settings, which are read where it is submitted."""
     model: str | None = None
+    """Both are by default those of the settings where it is submitted."""
     output: type[BaseModel] | None = None
     """What each answer must be; one that is not is asked for again in the next round."""
     keeper: str | None = None
@@ -77,8 +81,12 @@ class Batches:
         self._jobs = jobs
         self._store = jobs.store
 
-    def submit(self, new: NewBatch, *, provider: str, model: str) -> Job:
-        """Submit the job of a batch; a second submission with its id returns the same job."""
+    def submit(self, new: NewBatch, settings: AssistSettings | None = None) -> Job:
+        """Submit the job of a batch; a second submission with its id returns the same job.
+
+        SettingsError if the provider has no batches, or no model is named.
+        """
+        provider, model = _chosen(new, settings or AssistSettings.load(os.environ, Path.cwd()))
         job_id = new.job_id or str(uuid.uuid4())
         content, count = write_lines(new.lines)
         key = object_key("jobs", job_id, "assist", "lines.jsonl")
@@ -165,6 +173,21 @@ class Batches:
         for line in reading.lines:
             if line.line_id in found:
                 yield line, found[line.line_id]
+
+
+def _chosen(new: NewBatch, settings: AssistSettings) -> tuple[str, str]:
+    """Return the names of the provider and the model of a batch."""
+    name = new.provider or settings.provider
+    found = settings.find(name)
+    check_batches(name, found.kind)
+    setting = "model" if new.kind == "chat" else "embedding_model"
+    model = new.model or getattr(found, setting)
+    if model is None:
+        raise SettingsError(
+            f"provider {name} has no {setting}",
+            hint=f"set assist.providers.{name}.{setting} in jobtable.toml, or name the model of the batch",
+        )
+    return name, model
 
 
 def path_of(output: type[BaseModel]) -> str:

@@ -57,7 +57,7 @@ def test_a_model_says_what_it_thinks_of_labels(
     monkeypatch.chdir(tmp_path)
     with AssistServer(_opinion) as server:
         configure(server, tmp_path)
-        job = LabelBatches(jobs).submit_completions(labels, provider="there", model="small")
+        job = LabelBatches(jobs).submit_completions(labels)
         assert run_to_end(jobs).status is Status.COMPLETED
         assert all("w1" in question.prompt for question in server.questions)
     batch_id = f"{job.job_id}-1"
@@ -81,7 +81,7 @@ def test_what_the_model_cannot_judge_is_recorded_as_failed(
     monkeypatch.chdir(tmp_path)
     with AssistServer(lambda question: Reply(text="perhaps")) as server:
         configure(server, tmp_path)
-        job = LabelBatches(jobs).submit_completions(labels, provider="there", model="small", most_rounds=1)
+        job = LabelBatches(jobs).submit_completions(labels, most_rounds=1)
         assert run_to_end(jobs).status is Status.FAILED
     for result in BatchService(jobs.store).list_completions(f"{job.job_id}-1"):
         assert (result.status, result.gpt_suggested_label, result.label_changed) == ("FAILED", None, False)
@@ -95,7 +95,7 @@ def test_words_are_embedded(
     monkeypatch.chdir(tmp_path)
     with AssistServer() as server:
         configure(server, tmp_path)
-        job = LabelBatches(jobs).submit_embeddings(labels, provider="there", model="small")
+        job = LabelBatches(jobs).submit_embeddings(labels)
         assert run_to_end(jobs).status is Status.COMPLETED
     found = list(BatchService(jobs.store).list_embeddings(f"{job.job_id}-1"))
     assert sorted((result.label, result.text, result.status) for result in found) == [

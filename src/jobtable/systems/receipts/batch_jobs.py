@@ -51,20 +51,20 @@ class LabelBatches:
 
     jobs: Jobs
 
-    def submit_completions(self, labels: Iterable[ReceiptWordLabel], *, provider: str, model: str, **how: Any) -> Job:
+    def submit_completions(self, labels: Iterable[ReceiptWordLabel], **how: Any) -> Job:
         """Ask for an opinion of each label; NotFoundError if the word of one is missing."""
         lines = (self._opinion_line(label) for label in labels)
-        return self._submit(lines, "validate labels", "chat", provider, model, output=LabelOpinion, **how)
+        return self._submit(lines, "validate labels", "chat", output=LabelOpinion, **how)
 
-    def submit_embeddings(self, labels: Iterable[ReceiptWordLabel], *, provider: str, model: str, **how: Any) -> Job:
+    def submit_embeddings(self, labels: Iterable[ReceiptWordLabel], **how: Any) -> Job:
         """Ask for a vector of each labelled word with its surroundings."""
         lines = (BatchLine(_id_of(label), self._in_line(label), _about(label, self._word(label))) for label in labels)
-        return self._submit(lines, "embed words", "embed", provider, model, **how)
+        return self._submit(lines, "embed words", "embed", **how)
 
-    def _submit(self, lines: Iterable[BatchLine], what: str, kind: Any, provider: str, model: str, **how: Any) -> Job:
+    def _submit(self, lines: Iterable[BatchLine], what: str, kind: Any, **how: Any) -> Job:
         keeper = f"{_HERE}:{'CompletionKeeper' if kind == 'chat' else 'EmbeddingKeeper'}"
         new = NewBatch(name=what, purpose=what, kind=kind, lines=lines, keeper=keeper, **how)
-        return Batches(self.jobs).submit(new, provider=provider, model=model)
+        return Batches(self.jobs).submit(new)
 
     def _opinion_line(self, label: ReceiptWordLabel) -> BatchLine:
         word = self._word(label)

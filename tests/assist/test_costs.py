@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jobtable.app import Services
 from jobtable.assist.costs import Used, used_by
 from jobtable.assist.entities import AssistCost, AssistTotal, CallStatus
+from jobtable.assist.prices import rough_dollars
 from jobtable.assist.recount import Difference, Recount
 from jobtable.errors import NotFoundError, ValueRefusedError
 from jobtable.jobs.submit.definition import NewJob
@@ -165,3 +166,19 @@ def _make(services: Services, made: list[dict[str, Any]]) -> None:
         money = used.cost_nanodollars + held[kind, first, second, "reserved_nanodollars"]
         total = {"job_id": first, "scope": second, "held_tokens": tokens, "held_nanodollars": money, **dict(used)}
         assist.store.add(AssistTotal.model_validate(total))
+
+
+@pytest.mark.parametrize(
+    ("nanodollars", "shown"),
+    [
+        (0, "$0.00"),
+        (999, "under $0.000001"),
+        (200_000, "$0.0002"),
+        (283_499, "$0.000283"),
+        (123_456_789, "$0.123"),
+        (999_999_999, "$1.00"),
+        (1_234_567_890_000, "$1,234.57"),
+    ],
+)
+def test_lists_show_amounts_in_few_digits(nanodollars: int, shown: str) -> None:
+    assert rough_dollars(nanodollars) == shown

@@ -16,6 +16,7 @@ from jobtable.cli.main import app, load
 from jobtable.cli.output import ExitCode
 
 CREATING = {
+    "assist try",
     "activities create",
     "aws serve",
     "conversations analyze",
@@ -37,6 +38,7 @@ CREATING = {
     "worker",
 }
 WITHOUT_STORE = {
+    "assist providers",
     "config show",
     "conversations example",
     "journeys example",

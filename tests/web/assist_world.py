@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobtable.app import Services
-from jobtable.assist.costs import Used, used_by
+from jobtable.assist.budgets import counted
 from jobtable.assist.entities import OWN_JOBS, AssistCall, AssistCost, AssistTotal, CallStatus
 from jobtable.clock import wall_time
 from jobtable.jobs.submit.definition import NewJob
@@ -68,17 +68,18 @@ class _Writer:
 
 
 def _count(store: Store, call: AssistCall) -> None:
-    used = Used()
-    used.add(AssistTotal(job_id="x", scope="job", **dict(used_by(call))))
-    if not used.calls:
+    amounts = {name: amount for name, amount in counted(call) if amount}
+    if not amounts:
         return
-    changes = [getattr(AssistTotal, name).increment(value) for name, value in used]
     for scope in ("job", "tree"):
-        store.upsert(AssistTotal.key(job_id=call.job_id, scope=scope), *changes)
+        total = AssistTotal.key(job_id=call.job_id, scope=scope)
+        store.upsert(total, *(getattr(AssistTotal, name).increment(amount) for name, amount in amounts.items()))
     day = AssistCost.key(
         date=call.date, system=call.system, purpose=call.purpose, provider=call.provider, model=call.model
     )
-    store.upsert(day, *(getattr(AssistCost, name).increment(value) for name, value in used))
+    costs = amounts.keys() & AssistCost.model_fields.keys()
+    if costs:
+        store.upsert(day, *(getattr(AssistCost, name).increment(amounts[name]) for name in sorted(costs)))
 
 
 def fill_calls(services: Services, markup: str = "") -> None:
@@ -101,7 +102,8 @@ def fill_calls(services: Services, markup: str = "") -> None:
         tokens_out=0, cost_nanodollars=16_240,
     )  # fmt: skip
     ended: dict[str, Any] = {"ended_at": None, "seconds": 0, "tokens_in": 0, "tokens_out": 0, "cost_nanodollars": 0}
-    writer.call(OPEN, 5, status=CallStatus.STARTED, purpose="summarize", **ended)
+    reserved: dict[str, Any] = {"reserved_tokens": 5_000, "reserved_nanodollars": 2_500_000}
+    writer.call(OPEN, 5, status=CallStatus.STARTED, purpose="summarize", **ended, **reserved)
     error = "openai is overloaded (503); it was asked 4 times"
     writer.call(FAILED, 6, status=CallStatus.FAILED, error=error, tries=4, **{**ended, "ended_at": "2025-11-01"})
     writer.call(REUSED, 7, reused_from=f"{JOB}/{ANSWERED}", answer=answer, **{**ended, "ended_at": "2025-11-01"})

@@ -22,6 +22,7 @@ from jobtable.jobs.submit.definition import refusal
 NANODOLLARS = 1_000_000_000
 """In one US dollar."""
 _MILLION = 1_000_000
+_CENT = 10_000_000
 _LEAST_SHOWN = 1_000
 _VERSION = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 _GEOGRAPHY = re.compile(r"^(us|us-gov|eu|apac|au|jp|global)\.")
@@ -36,12 +37,10 @@ def dollars(nanodollars: int) -> str:
 
 def rough_dollars(nanodollars: int) -> str:
     """Return an amount as lists show it: to a cent, or to three digits if it is below a dollar."""
-    amount = Decimal(nanodollars) / NANODOLLARS
     if 0 < nanodollars < _LEAST_SHOWN:
         return f"under {dollars(_LEAST_SHOWN)}"
-    if amount >= 1 or not amount:
-        return f"${amount:,.2f}"
-    return f"${round(amount, min(2 - amount.adjusted(), 6)):f}"
+    unit = _CENT if nanodollars >= NANODOLLARS else 10 ** max(len(str(nanodollars)) - 3, 0)
+    return dollars((nanodollars + unit // 2) // unit * unit)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ _BEFORE_SYSTEMS = {
     "workflows": Command("jobtable.cli.workflows", "Start, list, show and stop executions of machines."),
     "functions": Command("jobtable.cli.functions", "List and call functions, and watch the durable ones."),
     "activities": Command("jobtable.cli.activities", "Create, list and delete activities, and take their tasks."),
+    "assist": Command("jobtable.cli.assist", "Show what jobs asked of models and its cost, and try a model."),
     "worker": Command("jobtable.cli.worker", "Run jobs until Ctrl-C, or until the queues are empty."),
     "workers": Command("jobtable.cli.workers", "List and show workers."),
 }

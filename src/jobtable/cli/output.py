@@ -64,12 +64,14 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
 _LIST_OF_CORE = {
     "access token": "tokens list",
     "activity": "activities list",
+    "assist call": "assist calls JOB",
     "function": "functions list",
     "inbox rule": "inbox rules",
     "inbox task": "inbox list",
     "instance": "workers list --all",
     "job": "jobs list",
     "queue": "queues list",
+    "provider of models": "assist providers",
     "state machine": "machines list",
     "workflow execution": "workflows list MACHINE",
 }

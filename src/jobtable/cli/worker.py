@@ -88,7 +88,7 @@ def worker(
     slots_text = "1 slot" if settings.slots == 1 else f"{settings.slots} slots"
     say(f"Serving {', '.join(settings.queues)} with {slots_text} on {place}; stop with Ctrl-C.")
     jobs_worker = Worker(
-        _opener(settings),
+        opener_of(settings),
         settings.queues,
         slots=settings.slots,
         lease_seconds=settings.lease_seconds,
@@ -113,7 +113,7 @@ def _settings(store: str | None, **flags: Any) -> Settings:
     return found.settings.model_copy(update={"server": server})
 
 
-def _opener(settings: Settings) -> Callable[[], WorkVerbs]:
+def opener_of(settings: Settings) -> Callable[[], WorkVerbs]:
     """Return how the worker, and the process of each job, opens the job service."""
     if settings.server is not None:
         from jobtable.remote.work import open_work  # noqa: PLC0415 - loaded when it is used

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import logging
 import socket
+import subprocess
+import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -369,6 +373,50 @@ def test_errors_repeat_neither_secrets_nor_prompts(spoken: Spoken) -> None:
     assert errors[1].endswith("your key *** is bad")
     assert errors[2].endswith("(its message repeats the request and is left out)")
     assert len(errors[3]) < 600
+
+
+def test_the_connections_of_a_provider_are_closed_with_it(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = provider_of(spoken.protocol, spoken.server.url)
+    provider.chat(ChatRequest("a-model", ({"role": "user", "content": "x"},)), call_id="c1", timeout_seconds=30)
+    (client,) = provider._clients._kept.values()
+    closed: list[Any] = []
+    close = client.close
+    monkeypatch.setattr(client, "close", lambda: closed.append(close()))
+
+    del provider
+    gc.collect()
+
+    assert len(closed) == 1
+
+
+FORK = """
+import os, sys
+from jobtable.assist.providers import ChatRequest
+from tests.assist.test_providers import provider_of
+
+provider = provider_of(sys.argv[1], sys.argv[2])
+request = ChatRequest("a-model", ({"role": "user", "content": "x"},))
+provider.chat(request, call_id="parent", timeout_seconds=30)
+child = os.fork()
+provider.chat(request, call_id="child" if child == 0 else "parent again", timeout_seconds=30)
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    provider.chat(request, call_id="parent at last", timeout_seconds=30)
+"""
+
+
+def test_no_connection_crosses_a_fork(spoken: Spoken) -> None:
+    command = [sys.executable, "-c", FORK, spoken.protocol, spoken.server.url]
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+
+    assert sorted(str(each.key) for each in spoken.server.charges) == [
+        "child",
+        "parent",
+        "parent again",
+        "parent at last",
+    ]
+    # The parent's connection lasted through it all, and the child had one of its own.
+    assert len({each.connection for each in spoken.server.requests}) == 2
 
 
 def test_a_planted_secret_is_nowhere_to_be_read(spoken: Spoken, caplog: pytest.LogCaptureFixture) -> None:

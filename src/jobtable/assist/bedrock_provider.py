@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from jobtable.assist.bedrock_bodies import (
@@ -18,6 +18,7 @@ from jobtable.assist.bedrock_bodies import (
     takes_many_texts,
     vectors_in,
 )
+from jobtable.assist.kept_clients import KeptClients
 from jobtable.assist.provider_faults import MALFORMED, fault_of_status, keep_quiet, safe_text, seconds_to_wait
 from jobtable.assist.providers import (
     ChatAnswer,
@@ -86,8 +87,7 @@ class BedrockProvider:
         self._base_url = base_url
         self._clock = clock
         self._dialects: dict[str, Dialect] = {}
-        self._lock = threading.Lock()
-        self._clients: dict[float, Any] = {}
+        self._clients: KeptClients[Any] = KeptClients(self, partial(_new_client, region, base_url))
 
     def chat(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer:
         """Return the answer, or raise ProviderError."""
@@ -95,7 +95,7 @@ class BedrockProvider:
         dialect = self._dialects.get(request.model, Dialect())
         tried: set[Dialect] = set()
         with self._told(texts):
-            client = self._client(timeout_seconds)
+            client = self._clients.get(timeout_seconds)
             while True:
                 try:
                     answered = client.converse(**chat_body(request, dialect, call_id))
@@ -134,15 +134,12 @@ class BedrockProvider:
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            clients, self._clients = self._clients, {}
-        for each in clients.values():
-            each.close()
+        self._clients.close()
 
     def _embed(self, request: EmbedRequest, seconds: float) -> EmbedAnswer:
         with self._told(request.texts):
             body = json.dumps(embed_body(request))
-            answered = self._client(seconds).invoke_model(
+            answered = self._clients.get(seconds).invoke_model(
                 modelId=request.model, body=body, contentType="application/json", accept="application/json"
             )
             vectors, counted = vectors_in(json.loads(answered["body"].read()), len(request.texts))
@@ -151,21 +148,6 @@ class BedrockProvider:
             estimated = Usage(estimated_tokens(*request.texts), is_estimated=True)
             usage = Usage(tokens) if tokens else estimated
             return EmbedAnswer(vectors, usage, request.model, about.get("RequestId"))
-
-    def _client(self, seconds: float) -> Any:
-        """Return the client with this timeout, which botocore fixes when it makes one."""
-        with self._lock:
-            if seconds not in self._clients:
-                config = Config(
-                    retries={"total_max_attempts": 1, "mode": "standard"},
-                    connect_timeout=min(seconds, _CONNECT_SECONDS),
-                    read_timeout=seconds,
-                )
-                keep_quiet("botocore", "boto3", "urllib3")
-                session = Session(region_name=self._region)
-                made: Any = session.client("bedrock-runtime", endpoint_url=self._base_url, config=config)
-                self._clients[seconds] = made
-            return self._clients[seconds]
 
     @contextmanager
     def _told(self, texts: Sequence[str]) -> Iterator[None]:
@@ -207,6 +189,18 @@ class BedrockProvider:
 
     def __repr__(self) -> str:
         return f"BedrockProvider({self.name!r}, region={self._region!r})"
+
+
+def _new_client(region: str | None, base_url: str | None, seconds: float) -> Any:
+    """Return a client with a timeout, which botocore fixes when it makes one."""
+    keep_quiet("botocore", "boto3", "urllib3")
+    config = Config(
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=min(seconds, _CONNECT_SECONDS),
+        read_timeout=seconds,
+    )
+    made: Any = Session(region_name=region).client("bedrock-runtime", endpoint_url=base_url, config=config)
+    return made
 
 
 def _name(error: Exception) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from jobtable.assist.kept_clients import KeptClients
 from jobtable.assist.openai_bodies import Dialect, chat_answer, chat_body, embed_answer, embed_body
 from jobtable.assist.provider_faults import MALFORMED, fault_of_status, keep_quiet, safe_text, seconds_to_wait
 from jobtable.assist.providers import (
@@ -65,8 +66,7 @@ class OpenAiProvider:
         self._keeps_answers = keeps_answers
         self._clock = clock
         self._dialects: dict[Any, Dialect] = {}
-        self._lock = threading.Lock()
-        self._client: openai.OpenAI | None = None
+        self._clients = KeptClients(self, partial(_new_client, self.base_url, find_key, is_openai=self._is_openai))
 
     def chat(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer:
         """Return the answer, or raise ProviderError."""
@@ -102,10 +102,7 @@ class OpenAiProvider:
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._clients.close()
 
     def _in_a_dialect(self, topic: Any, send: Callable[[Dialect], T], texts: Sequence[str]) -> T:
         """Send in the dialect that worked before, or in others as long as the service refuses what belongs to one."""
@@ -131,19 +128,7 @@ class OpenAiProvider:
 
     def client(self) -> openai.OpenAI:
         """Return the client, which asks for the key anew for each request; without a key it sends none."""
-        with self._lock:
-            if self._client is None:
-                # The client reads the names of an account with OpenAI from the environment, for whomever it asks.
-                names = () if self._is_openai else ("OpenAI-Organization", "OpenAI-Project")
-                headers: dict[str, Any] = dict.fromkeys(names, openai.Omit())
-                keep_quiet("openai", "httpx", "httpx2", "httpcore", "httpcore2")
-                self._client = openai.OpenAI(
-                    base_url=self.base_url,
-                    api_key=lambda: self._find_key() or "",
-                    max_retries=0,
-                    default_headers=headers,
-                )
-            return self._client
+        return self._clients.get()
 
     def headers(self, key: str | None = None) -> dict[str, Any]:
         """Return the headers of a request: its idempotency key, and no authorization if no key is set."""
@@ -212,6 +197,15 @@ class OpenAiProvider:
 
     def __repr__(self) -> str:
         return f"OpenAiProvider({self.name!r}, base_url={self.base_url!r})"
+
+
+def _new_client(base_url: str, find_key: Callable[[], str | None], *, is_openai: bool) -> openai.OpenAI:
+    """Return a client that asks for the key anew for each request."""
+    keep_quiet("openai", "httpx", "httpx2", "httpcore", "httpcore2")
+    # The client reads the names of an account with OpenAI from the environment, for whomever it asks.
+    names = () if is_openai else ("OpenAI-Organization", "OpenAI-Project")
+    headers: dict[str, Any] = dict.fromkeys(names, openai.Omit())
+    return openai.OpenAI(base_url=base_url, api_key=lambda: find_key() or "", max_retries=0, default_headers=headers)
 
 
 def _texts_of(request: ChatRequest) -> list[str]:

@@ -53,7 +53,8 @@ def _handler(respond: Respond) -> type[BaseHTTPRequestHandler]:
             address = urlsplit(self.path)
             headers = {name.lower(): value for name, value in self.headers.items()}
             path = unquote(address.path)
-            self._send(respond(Request(self.command, path, parse_qs(address.query), headers, body)))
+            port = self.client_address[1]
+            self._send(respond(Request(self.command, path, parse_qs(address.query), headers, body, connection=port)))
 
         do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - the names of the class
 

@@ -23,6 +23,8 @@ class Request:
     headers: Mapping[str, str]
     """With names in lower case."""
     body: bytes
+    connection: int = 0
+    """The client's port."""
 
     @property
     def key(self) -> str | None:

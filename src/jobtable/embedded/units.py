@@ -44,9 +44,15 @@ class TableUnits:
     def add_write(self, old: Sized, new: Sized, changes: Iterable[IndexChange], factor: float = 1.0) -> None:
         """Count the replacement of one item by another, on the table and on the indexes that it changes."""
         self.table += _for_writing(max(old.size, new.size)) * factor
-        for change in changes:
-            if not change.is_same:
-                self.add_to_index(change.schema, _index_write(change) * factor)
+        for schema, before, after, size_before, size_after, is_same in changes:
+            if is_same:
+                continue
+            overhead = _LOCAL_ENTRY_BYTES if schema.is_local else 0
+            if before == after or before is None or after is None:
+                units = _for_writing(overhead + max(size_before, size_after))
+            else:  # a changed key is a removal and an insertion
+                units = _for_writing(overhead + size_before) + _for_writing(overhead + size_after)
+            self.add_to_index(schema, units * factor)
 
     def report(self, table_name: str, wanted: str, split: Split | None = None) -> dict[str, Any]:
         """Return the ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES.
@@ -114,19 +120,6 @@ def read_units(size: int, rate: float) -> float:
 
 def _for_writing(size: int) -> float:
     return 1.0 if size <= _WRITE_BLOCK else float(-(-size // _WRITE_BLOCK))
-
-
-def _index_write(change: IndexChange) -> float:
-    """Return the units of a changed entry: a changed key is a removal and an insertion."""
-    schema, before, after, size_before, size_after, _ = change
-    overhead = _LOCAL_ENTRY_BYTES if schema.is_local else 0
-    if before is None:
-        return _for_writing(overhead + size_after)
-    if after is None:
-        return _for_writing(overhead + size_before)
-    if before == after:
-        return _for_writing(overhead + max(size_before, size_after))
-    return _for_writing(overhead + size_before) + _for_writing(overhead + size_after)
 
 
 def wants_collection_metrics(request: Request) -> bool:

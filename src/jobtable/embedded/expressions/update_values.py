@@ -13,11 +13,10 @@ from jobtable.store.backend import AttributeValue, Item
 
 
 def check_writable(item: Item, path: Path) -> None:
-    """Raise RequestRefused if the item has no map or list for the end of the path."""
-    if len(path) > 1:
-        parent = value_at(item, path[:-1])
-        if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
-            raise RequestRefused("The document path provided in the update expression is invalid for update")
+    """Raise RequestRefused if the item has no map or list for the end of a nested path."""
+    parent = value_at(item, path[:-1])
+    if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
+        raise RequestRefused("The document path provided in the update expression is invalid for update")
 
 
 def written(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Item:
@@ -32,12 +31,14 @@ def written(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Ite
     for path, value in writes:
         if value is None:
             removed.append(path)
+            continue
+        if ("L" in value or "M" in value) and len(path) - 1 + container_depth(value) > MAX_CONTAINER_DEPTH:
+            raise RequestRefused(BECOMES_TOO_DEEP)
+        container = new if len(path) == 1 else _own_container(new, path)
+        if isinstance(path[-1], int) and value_at(item, path) is None:
+            appended.append((path, value))
         else:
-            _check_depth(path, value)
-            if isinstance(path[-1], int) and value_at(item, path) is None:
-                appended.append((path, value))
-            else:
-                _own_container(new, path)[path[-1]] = value
+            container[path[-1]] = value
     for path, value in sorted(appended, key=lambda write: write[0]):
         _own_container(new, path).append(value)
     # From the end, so that remaining indexes stay valid.
@@ -56,11 +57,6 @@ def _own_container(item: Item, path: Path) -> Any:
         container[part] = {kind: copied}
         container = copied
     return container
-
-
-def _check_depth(path: Path, value: AttributeValue) -> None:
-    if ("L" in value or "M" in value) and len(path) - 1 + container_depth(value) > MAX_CONTAINER_DEPTH:
-        raise RequestRefused(BECOMES_TOO_DEEP)
 
 
 _SETS = frozenset({"SS", "NS", "BS"})

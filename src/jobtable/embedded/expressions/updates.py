@@ -125,7 +125,8 @@ class Update:
         values, steps = self._values, self._program.steps
         writes: list[tuple[Path, AttributeValue | None]] = []
         for step in steps:
-            check_writable(item, step.path)
+            if len(step.path) > 1:
+                check_writable(item, step.path)
             writes.append((step.path, step.computed(item, values)))
         return written(item, writes)
 

@@ -65,7 +65,7 @@ def serve() -> Iterator[Callable[..., ServeProcess]]:
         return started[-1]
 
     yield start
-    for server in started:
+    for server in reversed(started):  # one whose store is gone waits for it
         if server.process.poll() is None:
             server.stop(signal.SIGKILL)
 

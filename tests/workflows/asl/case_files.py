@@ -31,8 +31,9 @@ An activity exists if it has answers, a machine if it is one of `machines`. The 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,14 @@ class Case:
         return f"{self.subject}: {self.name}"
 
 
-def read_cases(folder: Path = FOLDER) -> Iterator[Case]:
-    """Read the cases of all files, in order."""
-    for path in sorted(folder.glob("*.yaml")):
-        for members in yaml.load(path.read_text(), Loader=CaseLoader):
-            yield Case(path.stem, **members)
+@cache
+def read_cases(folder: Path = FOLDER) -> tuple[Case, ...]:
+    """Read the cases of all files, in order; once, as several modules run them all."""
+    return tuple(
+        Case(path.stem, **members)
+        for path in sorted(folder.glob("*.yaml"))
+        for members in yaml.load(path.read_text(), Loader=CaseLoader)
+    )
 
 
 def object_content(value: Any) -> bytes:
@@ -133,11 +137,11 @@ def _read(actual: Any, expected: Any) -> Any:
     return actual
 
 
-class CaseLoader(yaml.SafeLoader):
+class CaseLoader(yaml.CSafeLoader):
     """YAML without timestamps: they are text in definitions."""
 
 
 CaseLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }

@@ -34,7 +34,7 @@ def written(item: Item, writes: list[tuple[Path, AttributeValue | None]]) -> Ite
             continue
         if ("L" in value or "M" in value) and len(path) - 1 + container_depth(value) > MAX_CONTAINER_DEPTH:
             raise RequestRefused(BECOMES_TOO_DEEP)
-        container = new if len(path) == 1 else _own_container(new, path)
+        container: Any = new if len(path) == 1 else _own_container(new, path)
         if isinstance(path[-1], int) and value_at(item, path) is None:
             appended.append((path, value))
         else:

@@ -18,8 +18,10 @@ from jobtable.assist.recount import Recount
 from jobtable.assist.verbs import CallPlan
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.tasks import task
 
 DOLLAR_A_MILLION = Price(1_000_000_000, 1_000_000_000, "test 2025-11-01")
 """So a token costs a thousand nanodollars."""
@@ -42,6 +44,12 @@ def claim(jobs: Jobs, queue: str | None, *, instance_id: str = "w-1") -> Lease:
 
 def ledger_of(jobs: Jobs, lease: Lease) -> StoreLedger:
     return jobs.desk(StoreLedger, lease)
+
+
+@task
+def ask_for_too_much(job: JobContext) -> None:
+    """Ask without room in the budget."""
+    job.work.desk(StoreLedger, job.lease).begin(plan())
 
 
 def plan(question: object = "why?", **given: Any) -> CallPlan:

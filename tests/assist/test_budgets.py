@@ -16,9 +16,13 @@ from jobtable.assist.providers import Usage
 from jobtable.errors import BudgetExceededError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.worker.inline import StopFlag, run_task
 from jobtable.testing import FakeClock
 from tests.assist.ledgers import calls_of, check_totals, claim, held_job, ledger_of, plan, run_together, total
+from tests.running import NEVER
 
 
 def test_nothing_is_sent_that_might_exceed_a_budget(jobs: Jobs) -> None:
@@ -96,6 +100,16 @@ def test_an_answer_that_is_longer_than_agreed_is_recorded_and_ends_the_budget(jo
     assert ledger.begin(plan(1)).answer == "because"
     with pytest.raises(BudgetExceededError, match="100 are used"):
         ledger.begin(plan(2))
+
+
+def test_a_job_that_used_its_budget_up_is_not_retried(jobs: Jobs) -> None:
+    lease = held_job(jobs, job_id="j", max_tokens=5, task="tests.assist.ledgers:ask_for_too_much")
+    with JobContext(jobs, lease, flush_seconds=NEVER) as context:
+        report = run_task(lease.job.definition, StopFlag(), lambda: context)
+    ended = jobs.finish(lease, report.outcome())
+    assert (ended.status, ended.attempts) == (Status.FAILED, 1)
+    assert ended.message is not None
+    assert ended.message.startswith("BudgetExceededError: the budget of job j would be exceeded: max_tokens is 5: ")
 
 
 def test_reused_answers_cost_nothing(jobs: Jobs) -> None:

@@ -102,8 +102,10 @@ class Calls(Ledger):
     def _sent(self, call: AssistCall, plan: CallPlan) -> AssistCall:
         """Return a call as it is while this run sends it."""
         price = (plan.price or _NO_PRICE).of_request(plan.most_usage.tokens_in)
+        was_lost = call.status is CallStatus.STARTED and call.lease_epoch not in (0, self._lease.epoch)
         return call.replace(
             status=CallStatus.STARTED,
+            tries=call.tries + was_lost,
             lease_epoch=self._lease.epoch,
             error=None,
             price_version=price.version or None,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from jobtable.errors import JobtableError, TaskError, kind_and_text
+from jobtable.errors import BudgetExceededError, JobtableError, TaskError, kind_and_text
 from jobtable.jobs import tasks
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
@@ -108,7 +108,7 @@ def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobCo
         told = _shortened(failed.message, _MOST_TRACEBACK_CHARACTERS)
         returned = _returned(failed.result, stop)
         return replace(returned, kind="raised", message=told, is_retryable=False)
-    except TaskError as error:
+    except (TaskError, BudgetExceededError) as error:  # which another attempt would only meet again
         return Report("raised", message=describe(error), is_retryable=False, knew_of_stop=stop.was_seen)
     except MemoryError as error:
         limit = "" if definition.memory_mb is None else f"; its limit is {definition.memory_mb:,.0f} MB"

@@ -6,19 +6,25 @@ import threading
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
+from tests.assist.asking_jobs import settings_for
 from tests.assist.ledgers import check_totals, plan, run_together, total
-from tests.remote.conftest import Served
+from tests.running import NEVER
+from tests.web.conftest import Served
 
 from jobtable.assist.entities import AssistCall, AssistVectors, CallStatus, ProviderSlots
+from jobtable.assist.job_assistant import JobAssistant
 from jobtable.assist.ledger import StoreLedger
 from jobtable.assist.providers import Usage
 from jobtable.assist.verbs import Ledger
 from jobtable.errors import BackendUnavailable, BudgetExceededError, LeaseLostError
 from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.remote.assist import ServerLedger
 from jobtable.remote.server_requests import Server
 from jobtable.remote.work import ServerWork
+from jobtable.testing.assist import AssistServer, Reply
 
 LARGE = "x" * 2_000_000
 
@@ -72,6 +78,33 @@ def test_vectors_are_shared(served: Served, work: ServerWork) -> None:
     ledger.share(call, [b"\xff" * 16, b"1" * 16], 3)
     shared = served.services.store.get(AssistVectors.key(job_id="sharing", call_id=call.call_id))
     assert (shared.digests, shared.dimensions) == (b"\xff" * 16 + b"1" * 16, 3)
+
+
+def test_a_task_asks_and_embeds_as_it_does_at_the_store(served: Served, work: ServerWork) -> None:
+    with AssistServer() as models:
+        # A lost answer, and then another one that is not valid.
+        models.script(Reply("lost", loses="answer"), Reply("really?"), Reply('{"text": "yes"}'))
+        models.options.heeds_keys = False
+
+        class Answer(BaseModel):
+            text: str
+
+        def assistant(job_id: str) -> JobAssistant:
+            lease = claimed(served, work, job_id=job_id)
+            return JobAssistant(JobContext(work, lease, flush_seconds=NEVER), settings_for(models, keep_answers=True))
+
+        asked = assistant("far-asking").ask("label", "Well?", output=Answer)
+        first = assistant("far-embedding").embed(["a", "b", "c"])
+        again = assistant("far-embedding-again").embed(["c", "a", "new"])
+
+        assert asked.value == Answer(text="yes")
+        assert again.vectors[:2] == [first.vectors[2], first.vectors[0]]
+        assert [list(each.texts) for each in models.questions if each.kind == "embed"] == [["a", "b", "c"], ["new"]]
+    calls = [served.services.store.get(AssistCall.key(job_id="far-asking", call_id=each)) for each in asked.call_ids]
+    assert [(call.status, call.is_estimated) for call in calls] == [
+        (CallStatus.REFUSED, True), (CallStatus.REFUSED, False), (CallStatus.ANSWERED, False),
+    ]  # fmt: skip
+    check_totals(served.services.engine)
 
 
 def test_a_budget_is_kept(served: Served, work: ServerWork) -> None:

@@ -13,6 +13,7 @@ from jobtable.assist.providers import Usage
 from jobtable.assist.reservations import release_of_ended_jobs
 from jobtable.assist.slots import Slots
 from jobtable.assist.totals import Totals
+from jobtable.assist.vectors import SharedVectors
 from jobtable.assist.verbs import BegunCall, CallPlan, Ledger
 from jobtable.errors import BudgetExceededError, ObjectNotFoundError, TransactionFailedError
 from jobtable.jobs.engine import Jobs
@@ -44,6 +45,7 @@ class Calls(Ledger):
         self._totals = Totals(jobs.store, lease.job)
         self._texts = CallTexts(jobs.objects, lease.job.job_id)
         self._slots = Slots(jobs.store, jobs.clock, lease)
+        self._vectors: dict[tuple[str, str], SharedVectors] = {}
 
     # --- before a request
 
@@ -236,6 +238,10 @@ class Calls(Ledger):
                 tx.put(after, when=unchanged(before, AssistCall.status, AssistCall.lease_epoch, AssistCall.tries))
             self._totals.add_change(tx, counted(after) - counted(before), after, reserves=reserves)
         return after
+
+    def find_vectors(self, provider: str, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        shared = self._vectors.setdefault((provider, model), SharedVectors(self._store, self._objects, provider, model))
+        return insist(lambda: shared.find(digests), "find vectors of texts", self._clock)
 
     def share(self, call: AssistCall, digests: Sequence[bytes], dimensions: int) -> None:
         vectors = AssistVectors(

@@ -11,7 +11,7 @@ from jobtable.assist.asking import most_tokens, request_text, valid_text
 from jobtable.assist.entities import AssistCall
 from jobtable.assist.providers import EmbedAnswer, EmbedLimits, EmbedRequest, Fault, ProviderError, Usage
 from jobtable.assist.sending import Sender, Source
-from jobtable.assist.vectors import SharedVectors, digest_of, packed, recorded_vectors, split_vectors, unpacked
+from jobtable.assist.vectors import digest_of, packed, recorded_vectors, split_vectors, unpacked
 from jobtable.assist.verbs import CallPlan, Ledger
 from jobtable.jobs.report.assistant import Cache, Embedded
 
@@ -21,10 +21,9 @@ PURPOSE = "embed"
 class Embedder:
     """Makes the vectors of one run of a job. What a killed run has made is found by the next one."""
 
-    def __init__(self, ledger: Ledger, sender: Sender, shared: Callable[[str, str], SharedVectors]) -> None:
+    def __init__(self, ledger: Ledger, sender: Sender) -> None:
         self._ledger = ledger
         self._sender = sender
-        self._shared = shared
 
     def embed(
         self, texts: Sequence[str], source: Source, *, cache: Cache, on_progress: Callable[[int, int], None]
@@ -33,7 +32,8 @@ class Embedder:
         digests = {valid_text(text, f"text {number}"): digest_of(text) for number, text in enumerate(texts, start=1)}
         known: dict[bytes, list[float]] = {}
         if cache == "store" and texts:
-            known = self._shared(source.provider.name, source.model).find([*digests.values()])
+            found = self._ledger.find_vectors(source.provider.name, source.model, [*digests.values()])
+            known = {digest: unpacked(vector) for digest, vector in found.items()}
         missing = [text for text, digest in digests.items() if digest not in known]
         done, cost = len(digests) - len(missing), 0
         if known:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -17,7 +16,6 @@ from jobtable.assist.no_provider import HINT
 from jobtable.assist.prices import PriceTable
 from jobtable.assist.providers import Provider
 from jobtable.assist.sending import Sender, Source
-from jobtable.assist.vectors import SharedVectors
 from jobtable.errors import MissingExtraError, NoModelError, SettingsError, ValueRefusedError
 from jobtable.jobs.report.assistant import Asking, Assisted, Embedded, Embedding, Prompt
 
@@ -36,7 +34,7 @@ class JobAssistant:
         ledger = job.work.desk(StoreLedger, job.lease)
         sender = Sender(ledger, clock=job.work.clock, should_stop=job.should_stop)
         self._asker = Asker(ledger, sender)
-        self._embedder = Embedder(ledger, sender, cache(self._shared))
+        self._embedder = Embedder(ledger, sender)
 
     def ask(
         self, purpose: str, prompt: Prompt, *, output: type[BaseModel] | None = None, **how: Unpack[Asking]
@@ -71,9 +69,6 @@ class JobAssistant:
 
     def _report(self, done: int, of_all: int) -> None:
         self._job.progress(100 * done / of_all, f"{done:,} of {of_all:,} texts have vectors")
-
-    def _shared(self, provider: str, model: str) -> SharedVectors:
-        return SharedVectors(self._job.work.store, self._job.work.objects, provider, model)
 
 
 class Sources:

@@ -93,6 +93,9 @@ class OneSender(Ledger):
     def skip(self, plan: CallPlan) -> AssistCall:
         return self._records.skip(plan)
 
+    def find_vectors(self, provider: str, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        return self._records.find_vectors(provider, model, digests)
+
     def share(self, call: AssistCall, digests: Sequence[bytes], dimensions: int) -> None:
         self._records.share(call, digests, dimensions)
 

@@ -70,10 +70,11 @@ class SharedVectors:
         self._model = model
         self._batches: dict[tuple[str, str], AssistVectors] = {}
 
-    def find(self, digests: Sequence[bytes]) -> dict[bytes, list[float]]:
-        """Return the vectors of those texts that have one."""
+    def find(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the packed vectors of those texts that have one."""
         self._read_newer()
-        wanted, found = set(digests), {}
+        wanted = set(digests)
+        found: dict[bytes, bytes] = {}
         for batch in self._batches.values():
             if not wanted:
                 break
@@ -81,7 +82,7 @@ class SharedVectors:
             vectors = self._vectors_of(batch) if places else []
             for digest, at in places:
                 if at < len(vectors):
-                    found[digest] = unpacked(vectors[at])
+                    found[digest] = vectors[at]
                     wanted.discard(digest)
         return found
 

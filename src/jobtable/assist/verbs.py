@@ -113,6 +113,10 @@ class Ledger(Protocol):
         """Record that no model was asked, because no provider is set: the way without one is taken."""
         ...
 
+    def find_vectors(self, provider: str, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the packed vectors of those texts, by their digests, that a job has shared from this model."""
+        ...
+
     def share(self, call: AssistCall, digests: Sequence[bytes], dimensions: int) -> None:
         """Let every job find the vectors of an answered call by the digests of its texts, in their order."""
         ...

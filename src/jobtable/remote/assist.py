@@ -18,6 +18,9 @@ from jobtable.remote.recording import lease_of
 from jobtable.remote.server_requests import Server, path_of
 from jobtable.store.retries import insist
 
+_DIGESTS_AT_ONCE = 1_000
+"""An answer then has some megabytes."""
+
 
 class ServerLedger(OneSender):
     """Takes the place of `StoreLedger` for a worker elsewhere."""
@@ -36,7 +39,7 @@ class _ServerCalls(Ledger):
 
     def begin(self, plan: CallPlan) -> BegunCall:
         begun = self._post("begin", **_plan(plan))
-        return BegunCall(AssistCall.model_validate(begun["call"]), begun["answer"])
+        return BegunCall(AssistCall.model_validate(begun["call"]), begun["answer"], begun["may_be_known"])
 
     def end(
         self,
@@ -62,6 +65,14 @@ class _ServerCalls(Ledger):
     def skip(self, plan: CallPlan) -> AssistCall:
         return AssistCall.model_validate(self._post("skip", **_plan(plan)))
 
+    def find_vectors(self, provider: str, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for start in range(0, len(digests), _DIGESTS_AT_ONCE):
+            asked = [base64.b64encode(digest).decode() for digest in digests[start : start + _DIGESTS_AT_ONCE]]
+            vectors = self._post("vectors", provider=provider, model=model, digests=asked)["vectors"]
+            found |= {base64.b64decode(digest): base64.b64decode(vector) for digest, vector in vectors.items()}
+        return found
+
     def share(self, call: AssistCall, digests: Sequence[bytes], dimensions: int) -> None:
         encoded = [base64.b64encode(digest).decode() for digest in digests]
         self._post("share", call_id=call.call_id, digests=encoded, dimensions=dimensions)
@@ -84,8 +95,8 @@ class _ServerCalls(Ledger):
         return insist(lambda: self._server.write("POST", path, body), f"record a call of job {job_id}", self._clock)
 
 
-def _used(usage: Usage) -> dict[str, int]:
-    return {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+def _used(usage: Usage) -> dict[str, Any]:
+    return {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out, "is_estimated": usage.is_estimated}
 
 
 def _plan(plan: CallPlan) -> dict[str, Any]:

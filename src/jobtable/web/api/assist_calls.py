@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Annotated, Any, Literal
 
 from fastapi import Response
@@ -81,8 +82,13 @@ class EndBody(CallBody):
 
     tokens_in: _Tokens = 0
     tokens_out: _Tokens = 0
+    is_estimated: bool = False
     tries: int = Field(1, ge=0, le=10**6)
     seconds: _Seconds = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.tokens_in, self.tokens_out, self.is_estimated)
 
 
 class CallAnswerBody(EndBody):
@@ -111,6 +117,20 @@ class SharedBody(CallBody):
     dimensions: int = Field(ge=1, le=10**6)
 
 
+class WantedVectorsBody(LeaseBody):
+    """The texts whose vectors are wanted, by their digests."""
+
+    provider: _Text
+    model: _Text
+    digests: list[Base64Bytes] = Field(max_length=1_000)
+
+
+class FoundVectors(BaseModel):
+    """Packed vectors by the digests of their texts, both in Base64."""
+
+    vectors: dict[str, str]
+
+
 class SlotBody(CallBody):
     """A slot of a provider that a call needs."""
 
@@ -131,6 +151,7 @@ class BegunBody(BaseModel):
 
     call: AssistCall
     answer: Any = None
+    may_be_known: bool = False
 
 
 class Wait(BaseModel):
@@ -163,7 +184,7 @@ def end_assist_call(job_id: JobId, body: CallAnswerBody, jobs: TheJobs) -> Assis
     return _calls(jobs, job_id, body).end(
         _call(jobs, job_id, body),
         body.answer,
-        Usage(body.tokens_in, body.tokens_out),
+        body.usage,
         tries=body.tries,
         seconds=body.seconds,
         answered_by=body.answered_by,
@@ -174,9 +195,8 @@ def end_assist_call(job_id: JobId, body: CallAnswerBody, jobs: TheJobs) -> Assis
 @allow(WORK)
 def fail_assist_call(job_id: JobId, body: ErrorBody, jobs: TheJobs) -> AssistCall:
     """Record that a call failed, with what it used nevertheless."""
-    usage = Usage(body.tokens_in, body.tokens_out)
     call = _call(jobs, job_id, body)
-    return _calls(jobs, job_id, body).fail(call, body.error, tries=body.tries, seconds=body.seconds, usage=usage)
+    return _calls(jobs, job_id, body).fail(call, body.error, tries=body.tries, seconds=body.seconds, usage=body.usage)
 
 
 @router.post("/jobs/{job_id}/assist/refuse")
@@ -192,6 +212,15 @@ def refuse_assist_answer(job_id: JobId, body: FaultBody, jobs: TheJobs) -> Assis
 def skip_assist_call(job_id: JobId, body: CallPlanBody, jobs: TheJobs) -> AssistCall:
     """Record that no model was asked, because no provider is set."""
     return _calls(jobs, job_id, body).skip(body.plan())
+
+
+@router.post("/jobs/{job_id}/assist/vectors")
+@allow(WORK)
+def find_assist_vectors(job_id: JobId, body: WantedVectorsBody, jobs: TheJobs) -> FoundVectors:
+    """Return the vectors of those texts for which a model has made some, for any job."""
+    found = _calls(jobs, job_id, body).find_vectors(body.provider, body.model, body.digests)
+    vectors = {b64encode(digest).decode(): b64encode(vector).decode() for digest, vector in found.items()}
+    return FoundVectors(vectors=vectors)
 
 
 @router.post("/jobs/{job_id}/assist/share", status_code=204)

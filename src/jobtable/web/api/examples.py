@@ -69,6 +69,12 @@ BODIES: dict[str, Any] = {
     "end_assist_call": {**_CALL, "answer": "no", "tokens_in": 31, "tokens_out": 1, "seconds": 0.8},
     "fail_assist_call": {**_CALL, "error": "the provider did not answer in 120 s", "seconds": 120},
     "refuse_assist_answer": {**_CALL, "fault": "the answer is not JSON"},
+    "find_assist_vectors": {
+        **_LEASE,
+        "provider": "local",
+        "model": "all-MiniLM-L6-v2",
+        "digests": ["n4bQgYhMfWWaL+qgxVrQFQ=="],
+    },
     "share_assist_vectors": {**_CALL, "digests": ["n4bQgYhMfWWaL+qgxVrQFQ=="], "dimensions": 384},
     "take_assist_slot": {**_CALL, "provider": "openai", "most": 8, "seconds": 150},
     "release_assist_slot": {**_CALL, "provider": "openai", "pause_seconds": 20},

@@ -148,6 +148,28 @@ def test_workers_do_not_read_what_others_asked(served: Served) -> None:
     assert worker.get(f"/assist/calls/{JOB}/{ANSWERED}").status_code == 403
 
 
+def test_prometheus_is_told_what_models_used_today(served: Served, client: httpx.Client) -> None:
+    store = served.services.store
+    day: dict[str, Any] = {"date": wall_time(store.clock).date(), "system": "jobs", "provider": "measured", "model": "m"}
+    for purpose, failed in (("one", 1), ("two", 0)):
+        used = {"calls": 2, "failed_calls": failed, "tokens_in": 30, "tokens_out": 4, "cost_nanodollars": 250_000_000}
+        store.add(AssistCost(**day, purpose=purpose, **used))
+    store.add(AssistCost(**{**day, "date": day["date"] - timedelta(days=1)}, purpose="one", calls=99))
+    told = dict(
+        re.findall(r'jobtable_assist_(\w+)_total\{model="m",provider="measured"\} (\S+)', client.get("/metrics").text)
+    )
+    assert {name: float(value) for name, value in told.items()} == {
+        "calls": 4,
+        "failed_calls": 1,
+        "unpriced_calls": 0,
+        "tokens_in": 60,
+        "tokens_out": 8,
+        "cost_dollars": 0.5,
+    }
+    for each in store.query(AssistCost.key(), where=AssistCost.provider == "measured"):
+        store.delete(each)
+
+
 # --- pages
 
 

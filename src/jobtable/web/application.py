@@ -63,7 +63,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.tokens = Tokens(store, clock=store.clock)
     app.state.answers = KeptAnswers(store)
     app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
-    app.state.metrics = ServerMetrics(store, services.jobs.queries, lambda: feed.viewers)
+    app.state.metrics = ServerMetrics(store, services.jobs.queries, services.assist, lambda: feed.viewers)
     app.state.uploads = CapacityLimiter(MOST_AT_ONCE)
     app.state.express_runs = CapacityLimiter(MOST_EXPRESS_RUNS)
     app.state.waiting = WaitingCount(services)

@@ -16,11 +16,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from jobtable.assist.costs import AssistReads
 from jobtable.clock import wall_time
 from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.jobs.stored.entities import Instance, JobStatus, Queue
 from jobtable.jobs.stored.field_types import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store
+from jobtable.web.assist_metrics import AssistMetrics
 from jobtable.web.guard import ANYONE, READ, PageRoute, allow
 from jobtable.web.injection import TheStore
 
@@ -46,7 +48,7 @@ def check_health(store: TheStore) -> Response:
 @router.get("/metrics")
 @allow(READ)
 def get_metrics(request: Request) -> Response:
-    """Return the metrics of the server, the queues, the workers and the store."""
+    """Return the metrics of the server, the queues, the workers, the models and the store."""
     text = generate_latest(request.app.state.metrics.registry)
     return Response(text, media_type=prometheus_client.CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -54,7 +56,7 @@ def get_metrics(request: Request) -> Response:
 class ServerMetrics:
     """The metrics of one server. Any thread may count requests."""
 
-    def __init__(self, store: Store, queries: JobQueries, viewers: Callable[[], int]) -> None:
+    def __init__(self, store: Store, queries: JobQueries, assist: AssistReads, viewers: Callable[[], int]) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
         self.registry = CollectorRegistry()
         self._requests = Counter(
@@ -73,6 +75,7 @@ class ServerMetrics:
         open_pages.set_function(viewers)
         self.registry.register(_StoreUnits(store))
         self.registry.register(_JobMetrics(store, queries))
+        self.registry.register(AssistMetrics(assist))
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""

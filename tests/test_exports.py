@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import jobtable
+import jobtable.assist
 import jobtable.cli
 import jobtable.jobs
 import jobtable.web
@@ -23,6 +24,7 @@ EXPORTS = {
         "DependsOn EdgeCondition FailTask Job JobContext Jobs Lease NewJob Outcome ParentWaits RetryPolicy Status "
         "StopTask SuspendTask Worker task"
     ),
+    jobtable.assist: "quoted",
     jobtable.cli: (
         "AsJson Limit ObjectsUrl StoreUrl User new_group on_services open_services print_fields print_json print_list "
         "print_text say"

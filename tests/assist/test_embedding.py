@@ -243,7 +243,7 @@ def test_a_local_model_answers_no_questions(jobs: Jobs) -> None:
 # --- packing
 
 
-@given(st.lists(st.floats(width=32, allow_nan=False), max_size=20))
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=20))
 def test_packed_numbers_come_back(numbers: list[float]) -> None:
     assert unpacked(packed(numbers)) == numbers
 

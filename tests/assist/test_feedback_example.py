@@ -42,7 +42,7 @@ def run(jobs: Jobs, task: str, **params: Any) -> Any:
     job = jobs.submit(NewJob(name="feedback", task=f"feedback:{task}", queue="feedback", params=params))
     run_jobs(jobs, "feedback")
     ended = jobs.store.get(Job.key(job_id=job.job_id))
-    assert ended.status is Status.COMPLETED, ended.status_message
+    assert ended.status is Status.COMPLETED, ended.message
     return ended.result
 
 

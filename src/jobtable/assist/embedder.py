@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from jobtable.assist.asking import most_tokens, request_text, valid_text
 from jobtable.assist.entities import AssistCall
 from jobtable.assist.providers import EmbedAnswer, EmbedLimits, EmbedRequest, Fault, ProviderError, Usage
 from jobtable.assist.sending import Sender, Source
-from jobtable.assist.vectors import digest_of, packed, recorded_vectors, split_vectors, unpacked
+from jobtable.assist.vectors import LARGEST, digest_of, packed, recorded_vectors, split_vectors, unpacked
 from jobtable.assist.verbs import CallPlan, Ledger
 from jobtable.jobs.report.assistant import Cache, Embedded
 
@@ -114,8 +113,8 @@ def _check(answer: EmbedAnswer, count: int) -> None:
         fault = f"{len(answer.vectors)} vectors for {count} texts"
     elif len(lengths) != 1 or not min(lengths):
         fault = f"vectors of {', '.join(map(str, sorted(lengths)))} numbers"
-    elif not all(map(math.isfinite, (number for vector in answer.vectors for number in unpacked(packed(vector))))):
-        fault = "a vector with a number that is not finite"
+    elif not all(abs(number) <= LARGEST for vector in answer.vectors for number in vector):
+        fault = "a vector with a number that no 32-bit float can hold"
     else:
         return
     raise ProviderError(f"model {answer.model} returned {fault}", fault=Fault.REFUSED, was_billed=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import sys
-from array import array
+import struct
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +19,8 @@ from jobtable.store.patterns import access_pattern
 DIGEST_BYTES = 16
 MOST_BATCHES = 1_000
 """How many batches are searched for the vectors of a text, the newest first."""
+LARGEST = 3.4028234e38
+"""Number in a vector."""
 _FLOAT_BYTES = 4
 _FEW = 32
 _SLACK = timedelta(seconds=10)
@@ -33,18 +34,12 @@ def digest_of(text: str) -> bytes:
 
 def packed(vector: Sequence[float]) -> bytes:
     """Return a vector as 32-bit floats, the least significant byte first."""
-    floats = array("f", vector)
-    if sys.byteorder == "big":
-        floats.byteswap()
-    return floats.tobytes()
+    return struct.pack(f"<{len(vector)}f", *vector)
 
 
 def unpacked(data: bytes) -> list[float]:
     """Return the numbers of a packed vector."""
-    floats = array("f", data)
-    if sys.byteorder == "big":
-        floats.byteswap()
-    return floats.tolist()
+    return list(struct.unpack(f"<{len(data) // _FLOAT_BYTES}f", data))
 
 
 def recorded_vectors(vectors: Sequence[Sequence[float]]) -> dict[str, Any]:

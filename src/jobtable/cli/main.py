@@ -25,6 +25,7 @@ from jobtable.system import Command, System, declared
 
 _BEFORE_SYSTEMS = {
     "up": Command("jobtable.cli.up", "Run the server (pages and API) and a worker."),
+    "inbox": Command("jobtable.cli.inbox", "List, accept, reject and answer what waits for a person."),
     "jobs": Command("jobtable.cli.jobs", "Submit, list, show, control and delete jobs."),
     "queues": Command("jobtable.cli.queues", "Create, list, show, change, pause and delete queues."),
     "machines": Command("jobtable.cli.machines", "Create, check, list, show and delete state machines."),

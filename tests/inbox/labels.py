@@ -28,6 +28,13 @@ def rename(tx: Transaction, proposal: InboxTask, jobs: Jobs) -> None:
 
 
 @applies
+def count(tx: Transaction, proposal: InboxTask, jobs: Jobs) -> None:
+    """Count an application: nothing but the inbox keeps a second one from counting too."""
+    name = proposal.payload["queue"]
+    tx.update(Queue.key(queue_name=name), Queue.priority.increment(), when=Queue.description == "A")
+
+
+@applies
 def break_down(tx: Transaction, proposal: InboxTask, jobs: Jobs) -> None:
     raise KeyError("no such label")
 

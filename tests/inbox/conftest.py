@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.inbox import labels
 from tests.running import jobs_in_memory
+from tests.web.conftest import browser
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.inbox import Inbox
@@ -16,6 +17,8 @@ from jobtable.jobs.stored.entities import main
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 from jobtable.workflows.table_and_queues import workflows
+
+__all__ = ["browser"]
 
 
 @pytest.fixture

@@ -105,6 +105,13 @@ def _topics() -> list[str]:
     return ["inbox", *(name for system in of_systems for name in system.load(str(system.live)).names)]
 
 
+@router.get("/inbox/many")
+@allow(READ)
+def leave_many() -> Response:
+    """Lead from the address of the answer to a form back to the list, as the page's own refresh does."""
+    return Response(status_code=303, headers={"Location": "/inbox"})
+
+
 @router.post("/inbox/many")
 @allow(WRITE)
 async def act_on_many(request: Request, services: AllServices, caller: CallerName) -> Response:
@@ -165,6 +172,13 @@ def _task_page(
     )
 
 
+@router.get("/inbox/{task_id}/{verb}")
+@allow(READ)
+def leave_refusal(task_id: TaskId, verb: str) -> Response:
+    """Lead from the address of the answer to a form back to its task."""
+    return _to_task(task_id)
+
+
 @router.post("/inbox/{task_id}/{verb}")
 @allow(WRITE)
 async def act_on_task(
@@ -191,4 +205,8 @@ def _act(request: Request, services: Services, task: InboxTask, verb: str, form:
         return _task_page(request, services, inbox.get(task.task_id), str(error), form, 400)
     except JobtableError as error:
         return _task_page(request, services, inbox.get(task.task_id), str(error), form, status_of(error))
-    return Response(status_code=303, headers={"Location": f"/inbox/{quote(task.task_id, safe='')}"})
+    return _to_task(task.task_id)
+
+
+def _to_task(task_id: str) -> Response:
+    return Response(status_code=303, headers={"Location": f"/inbox/{quote(task_id, safe='')}"})

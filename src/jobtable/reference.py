@@ -16,7 +16,7 @@ import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
 from jobtable.assist import batches, costs, vectors
 from jobtable.errors import missing
-from jobtable.inbox import inbox
+from jobtable.inbox import inbox_reads
 from jobtable.jobs.read import job_queries
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Table, wire
@@ -101,7 +101,7 @@ def system_of(module: str) -> str:
 
 def access_patterns() -> list[AccessPattern]:
     """Every access pattern of the core and the systems, in the order of the systems."""
-    places = {each.__name__: place for place, each in enumerate((job_queries, costs, vectors, batches, inbox))}
+    places = {each.__name__: place for place, each in enumerate((job_queries, costs, vectors, batches, inbox_reads))}
     for system in registered():
         for path in system.patterns:
             places.setdefault(system.load(path).__name__, len(places))

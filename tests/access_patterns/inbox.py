@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobtable.inbox.entities import InboxRule, InboxTask, TaskKind, TaskStatus
-from jobtable.inbox.inbox import InboxReads
+from jobtable.inbox.inbox_reads import InboxReads
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
 from tests.access_patterns import Question, World

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Barrier
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -44,25 +44,25 @@ class ProposalsMachine(RuleBasedStateMachine):
         self.world = uuid.uuid4().hex[:8]
         self.queues: list[str] = []
         self.tasks: dict[str, str] = {}
-        self.rules: list[str] = []
+        self.added: list[str] = []
 
     @initialize()
     def begin(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=6)
 
     def teardown(self) -> None:
-        for rule_id in self.rules:
+        for rule_id in self.added:
             self.inbox.remove_rule(rule_id)
         self.pool.shutdown()
 
     @rule()
     def add_rule(self) -> None:
-        self.rules.append(self.inbox.add_rule(subject=self.world).rule_id)
+        self.added.append(self.inbox.add_rule(subject=self.world).rule_id)
 
-    @precondition(lambda self: self.rules)
+    @precondition(lambda self: self.added)
     @rule()
     def remove_rule(self) -> None:
-        self.inbox.remove_rule(self.rules.pop())
+        self.inbox.remove_rule(self.added.pop())
 
     @rule(times=st.integers(1, 4), changes=st.booleans(), rule_goes=st.booleans())
     def propose_at_once(self, times: int, changes: bool, rule_goes: bool) -> None:
@@ -74,8 +74,8 @@ class ProposalsMachine(RuleBasedStateMachine):
         acts: list[Act] = [partial(self.inbox.propose, proposal)] * times
         if changes:
             acts.append(partial(self.jobs.change_queue, queue, description="Z"))
-        if rule_goes and self.rules:
-            acts.append(partial(self.inbox.remove_rule, self.rules.pop()))
+        if rule_goes and self.added:
+            acts.append(partial(self.inbox.remove_rule, self.added.pop()))
         made = {each.task_id for each in self.race(acts) if isinstance(each, InboxTask)}
         assert len(made) <= 1
         self.tasks[self.inbox.propose(proposal).task_id] = queue
@@ -136,4 +136,4 @@ def test_each_proposal_is_applied_exactly_once_or_never(each_store: Store) -> No
     jobs = jobs_in_memory(each_store)
     is_embedded = not each_store.prefix
     rounds = settings(max_examples=40 if is_embedded else 8, stateful_step_count=15, deadline=None)
-    run_state_machine_as_test(lambda: ProposalsMachine(jobs), settings=rounds)
+    run_state_machine_as_test(cast("Any", lambda: ProposalsMachine(jobs)), settings=rounds)

@@ -176,7 +176,8 @@ def test_lists_have_filters_and_pages(served: Served, queue: str) -> None:
     client = served.client(Role.READ)
     found, cursor = [], None
     while True:
-        query = {"system": queue, "kind": "proposal", "limit": 2, **({"cursor": cursor} if cursor else {})}
+        query: dict[str, Any] = {"system": queue, "kind": "proposal", "limit": 2}
+        query |= {"cursor": cursor} if cursor else {}
         page = client.get("/api/v1/inbox", params=query).json()
         found += [task["task_id"] for task in page["items"]]
         if (cursor := page["cursor"]) is None:

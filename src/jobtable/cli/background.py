@@ -12,7 +12,6 @@ from typing import Protocol
 
 from jobtable.app import Services
 from jobtable.cli.output import say
-from jobtable.inbox.inbox_watch import InboxWatch
 from jobtable.system import declared
 from jobtable.workflows.table_and_queues import QUEUES
 
@@ -48,6 +47,8 @@ def kept_up(services: Services, queues: Collection[str] | None = None) -> Iterat
     """Run the upkeep of the inbox and of the systems while the block runs: all, or what has one of the queues."""
     with ExitStack() as running:
         if queues is None or not set(queues).isdisjoint(QUEUES):
+            from jobtable.inbox.inbox_watch import InboxWatch  # noqa: PLC0415 - loads all that runs workflows
+
             running.enter_context(beside(partial(_keep, InboxWatch(services.engine)), "upkeep of the inbox"))
         for system, path in declared("upkeep"):
             if queues is None or not set(queues).isdisjoint(system.queues):

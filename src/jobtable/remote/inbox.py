@@ -12,7 +12,8 @@ from pydantic_core import to_jsonable_python
 from jobtable.errors import RequestError
 from jobtable.inbox.acceptance_rules import Conditions
 from jobtable.inbox.entities import InboxRule, InboxTask
-from jobtable.inbox.inbox import Closed, Inbox, InboxReads
+from jobtable.inbox.inbox import Closed, Inbox
+from jobtable.inbox.inbox_reads import InboxReads
 from jobtable.inbox.questions import Asked, Question
 from jobtable.jobs.lifecycle.leases import Lease
 from jobtable.jobs.report.proposing import Proposal, Proposed, Proposing

@@ -12,6 +12,7 @@ import jobtable.workflows.asl.catalogue.records
 import jobtable.workflows.asl.entities
 import jobtable.workflows.durable.entities
 import jobtable.workflows.function_records
+import jobtable.workflows.function_versions
 import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
 from jobtable.assist import batches, costs, vectors

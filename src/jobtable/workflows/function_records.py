@@ -65,9 +65,7 @@ class FunctionRecords:
         if (found := find_function(name)) is not None:
             return found
         record = self._store.find(FunctionRecord.key(name=name))
-        if record is None:
-            return None
-        return import_registered("function", name, record.path, find_function)
+        return None if record is None else find_registered(name, record.path)
 
 
 def _record_of(function: Function) -> FunctionRecord:
@@ -83,6 +81,11 @@ def _record_of(function: Function) -> FunctionRecord:
 
 def _is_same(record: FunctionRecord, known: FunctionRecord | None) -> bool:
     return known is not None and record == known.model_copy(update={"published_at": record.published_at})
+
+
+def find_registered(name: str, path: str) -> Function:
+    """Return the function of that name, importing the module of its path unless it is registered; DefinitionError."""
+    return find_function(name) or import_registered("function", name, path, find_function)
 
 
 def import_registered(kind: str, name: str, path: str, find: Callable[[str], T | None]) -> T:

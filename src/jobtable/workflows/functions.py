@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from jobtable.errors import DefinitionError
@@ -11,6 +15,8 @@ from jobtable.errors import DefinitionError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+LATEST = "$LATEST"
+"""The version that is whatever is registered."""
 _SDK = "aws_durable_execution_sdk_python.execution"
 
 
@@ -37,6 +43,9 @@ class Function:
     is_inline: bool = False
     """Small and fast: it runs in the process that moves the execution, without a job of its own."""
     durable: DurableConfig | None = None
+    code_sha256: str | None = None
+    """Of the file of its module, as this process read it; None if it has no file."""
+    version: str = LATEST
 
     @property
     def is_durable(self) -> bool:
@@ -79,6 +88,7 @@ def function(
             memory_mb,
             inline,
             durable,
+            _digest_of(marked.__module__),
         )
         other = _REGISTERED.get(registered.name)
         if other is not None and other.path != registered.path:
@@ -89,6 +99,13 @@ def function(
         return marked
 
     return register if handler is None else register(handler)
+
+
+@cache
+def _digest_of(module: str) -> str | None:
+    """Return the digest of the file of a module, read when its first function is registered."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else None
 
 
 def find_function(name: str) -> Function | None:

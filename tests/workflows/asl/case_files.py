@@ -18,9 +18,9 @@ A file in `cases/` has one subject and a list of cases:
       count: how many events there are, for histories that are too long to write down
       seconds: how long it took
 
-An activity exists if it has answers, a machine if it is one of `machines`. The names of answers: `greet` of a function,
-`activity:paint`, `dynamodb:putItem` of a service. An answer is the output, or a mapping with one of these members, and
-`after: SECONDS`:
+An activity exists if it has answers, a machine if it is one of `machines`; a function has the version 1 and the alias
+`live`. The names of answers: `greet` of a function, `activity:paint`, `dynamodb:putItem` of a service. An answer is the
+output, or a mapping with one of these members, and `after: SECONDS`:
 
     $output, $error (and $cause), $echo (the payload comes back), $never (nothing comes),
     $refused (and $cause: nothing runs; for a function, nobody has registered it),

@@ -34,7 +34,8 @@ ACCOUNT = "us-east-1:000000000000"
 def test_a_supported_resource_is_taken_apart(
     arn: str, kind: ResourceKind, service: str, action: str, pattern: str
 ) -> None:
-    assert parse_resource(arn) == Resource(kind, service, action, Pattern(pattern), arn)
+    qualifier = arn.partition(":charge:")[2] or None
+    assert parse_resource(arn) == Resource(kind, service, action, Pattern(pattern), arn, qualifier)
 
 
 @pytest.mark.parametrize(

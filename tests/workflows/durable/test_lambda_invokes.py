@@ -80,7 +80,7 @@ def test_a_durable_function_answers_when_its_execution_ends(
     client: LambdaClient, worker: Driver, tmp_path: Path
 ) -> None:
     payload = json.dumps({"effects": str(tmp_path / "effects")})
-    answer = client.invoke(FunctionName="waits:live", Payload=payload, DurableExecutionName="first")
+    answer = client.invoke(FunctionName="waits:$LATEST", Payload=payload, DurableExecutionName="first")
     assert json.loads(answer["Payload"].read()) == "waited"
     arn = answer["DurableExecutionArn"]
     assert arn.startswith(f"arn:aws:lambda:{REGION}:000000000000:function:waits:$LATEST/durable-execution/first/")

@@ -15,7 +15,8 @@ from jobtable.workflows.asl.aws_api.member_rules import check
 from jobtable.workflows.durable.lambda_requests import REQUESTS
 
 SERVICE = botocore.session.get_session().get_service_model("lambda")
-UNREAD = frozenset({"CheckpointDurableExecution.Updates[]"})
+_WEIGHTS = (f"{operation}Alias.RoutingConfig.AdditionalVersionWeights" for operation in ("Create", "Update"))
+UNREAD = frozenset({"CheckpointDurableExecution.Updates[]", *_WEIGHTS})
 FUNCTION_PATTERN = str(REQUESTS["Invoke"].required["FunctionName"].pattern)  # type: ignore[attr-defined]
 
 
@@ -36,7 +37,10 @@ def test_every_operation_has_its_route(operation: str) -> None:
 
 def test_all_operations_on_durable_executions_are_there() -> None:
     durable = {name for name in SERVICE.operation_names if "Durable" in name}
-    assert durable | {"Invoke", "GetFunction", "GetFunctionConfiguration", "ListFunctions"} == set(ROUTES)
+    functions = {"Invoke", "GetFunction", "GetFunctionConfiguration", "ListFunctions"}
+    versions = {"PublishVersion", "ListVersionsByFunction"}
+    aliases = {"CreateAlias", "UpdateAlias", "GetAlias", "ListAliases", "DeleteAlias"}
+    assert durable | functions | versions | aliases == set(ROUTES)
     assert set(ROUTES) == set(REQUESTS)
 
 
@@ -48,6 +52,7 @@ def shown(route: Route) -> dict[str, Any]:
         "headers": dict(route.headers),
         "payload": route.payload,
         "is_binary": route.is_binary,
+        "status": route.status,
         "answer_headers": dict(route.answer_headers),
         "answer_payload": route.answer_payload,
     }
@@ -64,8 +69,9 @@ def described(operation: OperationModel) -> dict[str, Any]:
         "headers": located(sent, "header"),
         "payload": payload,
         "is_binary": payload is not None and sent.members[payload].type_name == "blob",
-        "answer_headers": located(answered, "header"),
-        "answer_payload": answered.serialization.get("payload"),
+        "status": operation.http["responseCode"],
+        "answer_headers": {} if answered is None else located(answered, "header"),
+        "answer_payload": None if answered is None else answered.serialization.get("payload"),
     }
 
 

@@ -85,6 +85,7 @@ class Route:
     """The member that is the whole body; without one, the body is an object of all others."""
     is_binary: bool = False
     """Whether that member is bytes and not JSON."""
+    status: int = 200
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     answer_payload: str | None = None
 
@@ -154,6 +155,13 @@ ROUTES = {
     ),
     "GetFunction": Route("GET", _FUNCTION, _QUALIFIER),
     "GetFunctionConfiguration": Route("GET", f"{_FUNCTION}/configuration", _QUALIFIER),
+    "PublishVersion": Route("POST", f"{_FUNCTION}/versions", status=201),
+    "ListVersionsByFunction": Route("GET", f"{_FUNCTION}/versions", _PAGE),
+    "CreateAlias": Route("POST", f"{_FUNCTION}/aliases", status=201),
+    "UpdateAlias": Route("PUT", f"{_FUNCTION}/aliases/{{Name}}"),
+    "GetAlias": Route("GET", f"{_FUNCTION}/aliases/{{Name}}"),
+    "ListAliases": Route("GET", f"{_FUNCTION}/aliases", {"FunctionVersion": _text, **_PAGE}),
+    "DeleteAlias": Route("DELETE", f"{_FUNCTION}/aliases/{{Name}}", status=204),
     "ListFunctions": Route("GET", "/2015-03-31/functions", {"MasterRegion": _text, "FunctionVersion": _text, **_PAGE}),
 }
 """Every operation. A test compares them with the description of the service that boto3 has."""
@@ -175,6 +183,10 @@ class LambdaProtocol(AwsProtocol):
         self.verify(request)
         route = ROUTES[operation]
         answer = dict(self._operations.execute(operation, _request(route, members, request), region=region_of(request)))
+        if route.status == 204:
+            return plain_response(204, b"", _JSON)
+        if route.status != 200:
+            return plain_response(route.status, to_json(answer), _JSON)
         if route.answer_payload is None:
             return packed_response(request, to_json(answer), _JSON)
         headers = [(name, str(answer[member])) for member, name in route.answer_headers.items() if member in answer]

@@ -40,6 +40,8 @@ class Resource:
     pattern: Pattern
     arn: str
     """The resource as it was written."""
+    qualifier: str | None = None
+    """The version or alias of a function."""
 
     @property
     def history_type(self) -> str:
@@ -88,7 +90,7 @@ _SDK_ACTIONS = {
     ),
     "s3": frozenset({"getObject", "putObject"}),
 }
-_FUNCTION = re.compile(r"arn:aws[\w-]*:lambda:[\w-]*:\d*:function:(?P<name>[\w-]{1,140})(?::[\w$-]+)?")
+_FUNCTION = re.compile(r"arn:aws[\w-]*:lambda:[\w-]*:\d*:function:(?P<name>[\w-]{1,140})(?::(?P<qualifier>[\w$-]+))?")
 _ACTIVITY = re.compile(r"arn:aws[\w-]*:states:[\w-]*:\d*:activity:(?P<name>[^\s:]{1,80})")
 _SERVICE = re.compile(
     r"arn:aws[\w-]*:states:[\w-]*:\d*:(?P<sdk>aws-sdk:)?(?P<service>[\w-]+):(?P<action>\w+)"
@@ -105,7 +107,7 @@ SUPPORTED = (
 def parse_resource(text: str) -> Resource | None:
     """Return the parts of a supported resource, or None if it is malformed or of another service."""
     if found := _FUNCTION.fullmatch(text):
-        return Resource(ResourceKind.FUNCTION, "lambda", found["name"], Pattern.RESPONSE, text)
+        return Resource(ResourceKind.FUNCTION, "lambda", found["name"], Pattern.RESPONSE, text, found["qualifier"])
     if found := _ACTIVITY.fullmatch(text):
         return Resource(ResourceKind.ACTIVITY, "states", found["name"], Pattern.RESPONSE, text)
     if found := _SERVICE.fullmatch(text):

@@ -28,6 +28,7 @@ from random import Random
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from jobtable.workflows.asl.machine import Machine
+from jobtable.workflows.functions import LATEST
 
 Json: TypeAlias = Any
 
@@ -88,6 +89,8 @@ class CallFunction:
     """Whether the state ends at once (InvocationType Event): Succeeded, with any output, once the job exists."""
     token: str | None = None
     """With `.waitForTaskToken`: a function that returns signals Submitted, one that raises Failed."""
+    qualifier: str | None = None
+    """The version or alias."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,8 @@ class Succeeded:
     frame_id: str
     visit: int
     output: Json
+    version: str = LATEST
+    """Of the function that returned."""
 
 
 @dataclass(frozen=True)

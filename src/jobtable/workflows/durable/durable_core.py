@@ -16,7 +16,8 @@ from jobtable.workflows.durable.execution_state import ExecutionState
 from jobtable.workflows.durable.lambda_shapes import HistoryEvents, OperationShapes
 from jobtable.workflows.durable.large_payloads import LargePayloads
 from jobtable.workflows.function_records import FunctionRecords
-from jobtable.workflows.functions import Function, find_function
+from jobtable.workflows.function_versions import FunctionVersions
+from jobtable.workflows.functions import LATEST, Function, find_function
 from jobtable.workflows.remembered import Remembered
 
 
@@ -34,6 +35,7 @@ class DurableCore:
         self.shapes = OperationShapes(self.payloads, self.tokens)
         self.events = HistoryEvents(self.store, self.payloads, self.shapes)
         self.functions = FunctionRecords(self.store)
+        self.versions = FunctionVersions(self.store)
         self.remembered: Remembered[ExecutionState] = Remembered()
         self._published: set[str] = set()
 
@@ -45,18 +47,25 @@ class DurableCore:
         """Return an execution, or raise NotFoundError."""
         return self.reads.get(function, name)
 
-    def get_function(self, name: str) -> Function:
+    def get_function(self, name: str, version: str | None = None) -> Function:
         """Return a function, or raise NotFoundError; one of this process is published, so that workers find it."""
-        found = self.find_function(name)
+        found = self.find_function(name, version)
         if found is None:
-            raise missing("function", name, hint="import its module, or publish it with FunctionRecords.publish()")
+            what = name if version is None else f"{name}:{version}"
+            raise missing("function", what, hint="import its module, or publish it with FunctionRecords.publish()")
         return found
 
-    def find_function(self, name: str) -> Function | None:
-        """Return a function, or None."""
+    def find_function(self, name: str, qualifier: str | None = None) -> Function | None:
+        """Return a function, or the version of it that a qualifier names; None if there is none."""
         if find_function(name) is not None and name not in self._published:
             self._published.update(each.name for each in self.functions.publish())
-        return self.functions.find(name)
+        if qualifier is None or qualifier == LATEST:
+            return self.functions.find(name)
+        version = self.versions.find_version(name, qualifier)
+        recorded = None if version is None else self.versions.find(name, version)
+        if recorded is None:
+            return self.functions.find(name) if version == LATEST else None
+        return self.versions.restore(recorded)
 
     def arn_of(self, execution: DurableExecution) -> ExecutionArn:
         """Return the ARN of an execution."""

@@ -143,7 +143,7 @@ class DurableService(DurableReads, DurableVerbs):
     ) -> Called:
         if not function.is_durable:
             return Called(self.call_later(function, payload, client=client, max_attempts=1))
-        started = self.starts.start(function, payload, name, region=region)
+        started = self.starts.start(function, payload, name, region=region, client=client)
         return Called(started.execution_id, started)
 
     def _wait(self, called: Called, function: str, seconds: float) -> Invoked | None:

@@ -31,7 +31,7 @@ from jobtable.workflows.durable.entities import (
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.operation_changes import end_operation
 from jobtable.workflows.durable.operation_updates import MOST_RESULT_BYTES
-from jobtable.workflows.functions import DurableConfig, Function
+from jobtable.workflows.functions import LATEST, DurableConfig, Function
 from jobtable.workflows.table_and_queues import FUNCTIONS_QUEUE
 
 _TASKS = "jobtable.workflows.durable.function_tasks"
@@ -57,6 +57,7 @@ class ExecutionStarts:
         *,
         parent: Mapping[str, Any] | None = None,
         region: str | None = None,
+        client: Mapping[str, Any] | None = None,
     ) -> DurableExecution:
         """Start an execution, or return the one that was started with this name and payload."""
         check_function_name(function.name)
@@ -68,7 +69,7 @@ class ExecutionStarts:
         if existing is None:
             execution = self._new(function, payload, digest, name, parent, region)
             try:
-                self._submit(function, execution)
+                self._submit(function, execution, client)
             except ConflictError:
                 existing = self._find(function.name, name)
                 if existing is None:
@@ -98,7 +99,13 @@ class ExecutionStarts:
             NewJob(
                 name=function.name,
                 task=f"{_TASKS}:{'call_function_inline' if function.is_inline else 'call_function'}",
-                params={"function": function.name, "payload": payload, "parent": parent, "client": client},
+                params={
+                    "function": function.name,
+                    "payload": payload,
+                    "parent": parent,
+                    "client": client,
+                    **_version_of(function),
+                },
                 queue=FUNCTIONS_QUEUE,
                 job_id=job_id,
                 job_type="function",
@@ -152,6 +159,7 @@ class ExecutionStarts:
             function=function.name,
             name=name,
             execution_id=execution_id,
+            version=function.version,
             region=region or self._region_of(parent),
             account=self._core.arns.account,
             input=self._core.payloads.store(payload, function.name, execution_id),
@@ -168,11 +176,16 @@ class ExecutionStarts:
             return self._core.arns.region
         return self._core.get_execution(parent["function"], parent["name"]).region
 
-    def _submit(self, function: Function, execution: DurableExecution) -> None:
+    def _submit(self, function: Function, execution: DurableExecution, client: Mapping[str, Any] | None) -> None:
         job = NewJob(
             name=f"{execution.function}/{execution.name}",
             task=f"{_TASKS}:{'run_durable_inline' if function.is_inline else 'run_durable'}",
-            params={"function": execution.function, "name": execution.name},
+            params={
+                "function": execution.function,
+                "name": execution.name,
+                **({} if client is None else {"client": client}),
+                **_version_of(function),
+            },
             queue=FUNCTIONS_QUEUE,
             job_id=execution.execution_id,
             job_type="durable execution",
@@ -194,6 +207,11 @@ class ExecutionStarts:
             function=execution.function, execution=execution.name, first_id=1, events=json.dumps([started])
         )
         self._core.jobs.submit_together([job], execution, progress, events)
+
+
+def _version_of(function: Function) -> dict[str, str]:
+    """Return the parameter of a job that pins it to a version."""
+    return {} if function.version == LATEST else {"version": function.version}
 
 
 def child_id(parent: Mapping[str, Any]) -> str:
@@ -224,7 +242,7 @@ class ChainedInvokes:
 
     def prepare(self, change: Change, operation: DurableOperation, target: FunctionTarget) -> None:
         """Note what an operation will start, or fail it if there is no such function."""
-        function = self._core.find_function(target.name)
+        function = self._core.find_function(target.name, target.qualifier)
         if function is None:
             error = {
                 "ErrorMessage": f"Function not found: {operation.target}",
@@ -233,17 +251,16 @@ class ChainedInvokes:
             end_operation(change, operation, OperationStatus.FAILED, error=error, input=None)
             return
         started_id = child_id(_link(change.state, operation))
+        child = {"job_id": started_id}
         if function.is_durable:
             child = {"function": function.name, "name": started_id, "execution_id": started_id}
-        else:
-            child = {"job_id": started_id}
-        change.update(operation, child=child)
+        change.update(operation, child=child | _version_of(function))
 
     def start(self, state: ExecutionState, operation: DurableOperation) -> None:
         """Start what a stored operation names. Doing it twice is harmless."""
         if operation.status is not OperationStatus.STARTED or operation.child is None:
             return
-        function = self._core.get_function(read_function(str(operation.target)).name)
+        function = self._core.get_function(read_function(str(operation.target)).name, operation.child.get("version"))
         link = _link(state, operation)
         if "job_id" in operation.child:
             self._starts.submit_call(function, operation.input, operation.child["job_id"], parent=link)

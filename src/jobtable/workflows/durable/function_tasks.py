@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from jobtable.clock import wall_time
 from jobtable.errors import ConflictError, DefinitionError
@@ -17,21 +16,25 @@ from jobtable.workflows.asl.execution.signals import report_start
 from jobtable.workflows.durable.durable_service import DurableService
 from jobtable.workflows.durable.handler_calls import Pause, Raised
 from jobtable.workflows.function_calls import ClientContext, FunctionContext, FunctionError, call, describe_import
-from jobtable.workflows.functions import Function
+from jobtable.workflows.functions import LATEST, Function
 
+_Client: TypeAlias = Mapping[str, Any] | None
+"""What the client that invoked a function says about itself."""
 _SERVICES: weakref.WeakKeyDictionary[Jobs, DurableService] = weakref.WeakKeyDictionary()
 
 
 @task
-def run_durable(job: JobContext, function: str, name: str) -> None:
+def run_durable(job: JobContext, function: str, name: str, client: _Client = None, version: str | None = None) -> None:
     """Call the handler of a durable execution until the execution waits or ends."""
-    _run(job, function, name)
+    _run(job, function, name, client, version)
 
 
 @task(inline=True)
-def run_durable_inline(job: JobContext, function: str, name: str) -> None:
+def run_durable_inline(
+    job: JobContext, function: str, name: str, client: _Client = None, version: str | None = None
+) -> None:
     """Do the same in the worker's process."""
-    _run(job, function, name)
+    _run(job, function, name, client, version)
 
 
 @task
@@ -40,10 +43,11 @@ def call_function(
     function: str,
     payload: Any,
     parent: Mapping[str, Any] | None,
-    client: Mapping[str, Any] | None = None,
+    client: _Client = None,
+    version: str | None = None,
 ) -> Any:
     """Call a function once."""
-    return _call(job, function, payload, parent, client)
+    return _call(job, function, payload, parent, client, version)
 
 
 @task(inline=True)
@@ -52,10 +56,11 @@ def call_function_inline(
     function: str,
     payload: Any,
     parent: Mapping[str, Any] | None,
-    client: Mapping[str, Any] | None = None,
+    client: _Client = None,
+    version: str | None = None,
 ) -> Any:
     """Do the same in the worker's process."""
-    return _call(job, function, payload, parent, client)
+    return _call(job, function, payload, parent, client, version)
 
 
 def service_of(jobs: Jobs) -> DurableService:
@@ -66,11 +71,11 @@ def service_of(jobs: Jobs) -> DurableService:
     return found
 
 
-def _run(job: JobContext, function_name: str, name: str) -> None:
+def _run(job: JobContext, function_name: str, name: str, client: _Client, version: str | None) -> None:
     from jobtable.workflows.durable.store_client import call_durable  # noqa: PLC0415 - it loads AWS's SDK
 
     service = service_of(job.jobs)
-    function = service.core.get_function(function_name)
+    function = service.core.get_function(function_name, version)
     while True:
         begun = service.calls.begin(job.lease, function_name, name)
         if begun is None:
@@ -79,7 +84,7 @@ def _run(job: JobContext, function_name: str, name: str) -> None:
             raise SuspendTask(begun.until, "waits for its operations")
         if begun.invocation == 1:
             _report_start(job, begun.execution.parent)
-        context = context_of(job.jobs, function, begun.request_id, job.job_id, begun.arn.function_arn)
+        context = context_of(job.jobs, function, begun.request_id, job.job_id, begun.arn.function_arn, client)
         answer = call_durable(service, function, begun, context, job.should_stop)
         if isinstance(answer, Raised):
             job.warning(f"the handler raised {answer.error['ErrorType']}: {answer.error['ErrorMessage']}")
@@ -96,18 +101,17 @@ def _call(
     function_name: str,
     payload: Any,
     parent: Mapping[str, Any] | None,
-    client: Mapping[str, Any] | None,
+    client: _Client,
+    version: str | None,
 ) -> Any:
     service = service_of(job.jobs)
     try:
-        function = service.core.get_function(function_name)
+        function = service.core.get_function(function_name, version)
     except DefinitionError as error:
         raise _failed(describe_import(error)) from error
     text = service.core.payloads.read(payload)
     _report_start(job, parent)
-    context = context_of(job.jobs, function, job.job_id, job.job_id)
-    if client is not None:
-        context = replace(context, client_context=ClientContext.read(client))
+    context = context_of(job.jobs, function, job.job_id, job.job_id, client=client)
     try:
         answer = call(function, None if text is None else json.loads(text), context)
     except FunctionError as error:
@@ -126,18 +130,23 @@ def _report_start(job: JobContext, parent: Mapping[str, Any] | None) -> None:
         job.warning(f"the start of this function is recorded with its end: {error}")
 
 
-def context_of(jobs: Jobs, function: Function, request_id: str, job_id: str, arn: str | None = None) -> FunctionContext:
+def context_of(
+    jobs: Jobs, function: Function, request_id: str, job_id: str, arn: str | None = None, client: _Client = None
+) -> FunctionContext:
     """Return the context of a call that begins now."""
+    qualified = function.name if function.version == LATEST else f"{function.name}:{function.version}"
     clock = jobs.clock
     until = clock.monotonic() + function.timeout_seconds
     return FunctionContext(
         function_name=function.name,
         memory_limit_in_mb=str(function.memory_mb),
-        invoked_function_arn=arn or service_of(jobs).core.arns.function(function.name),
+        invoked_function_arn=arn or service_of(jobs).core.arns.function(qualified),
+        function_version=function.version,
         remaining_ms=lambda: max(0, round((until - clock.monotonic()) * 1000)),
         aws_request_id=request_id,
         log_group_name=f"/aws/lambda/{function.name}",
         log_stream_name=job_id,
+        client_context=None if client is None else ClientContext.read(client),
         jobs=jobs,
     )
 

@@ -23,6 +23,15 @@ from jobtable.workflows.durable.lambda_executions import (
 )
 from jobtable.workflows.durable.lambda_invokes import beat_callback, fail_callback, invoke, succeed_callback
 from jobtable.workflows.durable.lambda_requests import REQUESTS
+from jobtable.workflows.durable.lambda_versions import (
+    create_alias,
+    delete_alias,
+    get_alias,
+    list_aliases,
+    list_versions,
+    publish_version,
+    update_alias,
+)
 
 Response: TypeAlias = dict[str, Any]
 _OPERATIONS: dict[str, Callable[[LambdaCall], Response]] = {
@@ -39,6 +48,13 @@ _OPERATIONS: dict[str, Callable[[LambdaCall], Response]] = {
     "GetFunction": describe_function,
     "GetFunctionConfiguration": function_configuration,
     "ListFunctions": list_functions,
+    "PublishVersion": publish_version,
+    "ListVersionsByFunction": list_versions,
+    "CreateAlias": create_alias,
+    "UpdateAlias": update_alias,
+    "GetAlias": get_alias,
+    "ListAliases": list_aliases,
+    "DeleteAlias": delete_alias,
 }
 
 

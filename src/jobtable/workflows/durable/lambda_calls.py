@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jobtable.errors import NotFoundError, OperationRefused
@@ -37,12 +37,12 @@ class LambdaCall:
             found = self.service.get(arn.function, arn.name)
         except NotFoundError as error:
             raise _no_execution(arn) from error
-        if found.execution_id != arn.execution_id:
+        if (found.execution_id, found.version) != (arn.execution_id, arn.version):
             raise _no_execution(arn)
         return found
 
     def target(self) -> FunctionTarget:
-        """Return the function that the request names. Every version and alias of it is the one that is registered."""
+        """Return the function that the request names, with its qualifier if there is one."""
         target = read_function(self.request["FunctionName"])
         qualifier = self.request.get("Qualifier")
         if None not in (qualifier, target.qualifier) and qualifier != target.qualifier:
@@ -50,10 +50,17 @@ class LambdaCall:
                 "InvalidParameterValueException",
                 "The derived qualifier from the function name does not match the specified qualifier.",
             )
-        return target
+        return replace(target, qualifier=qualifier or target.qualifier)
+
+    def version(self, target: FunctionTarget) -> str:
+        """Return the version that a function's qualifier names, `$LATEST` without one."""
+        version = self.service.core.versions.find_version(target.name, target.qualifier)
+        if version is None:
+            raise self.no_function(f"{target.name}:{target.qualifier}")
+        return version
 
     def no_function(self, name: str) -> OperationRefused:
-        """Return the error for a function that nobody has registered."""
+        """Return the error for a function that nobody has registered, or a version of it that does not exist."""
         return lambda_error("ResourceNotFoundException", f"Function not found: {self.arns.function(name)}")
 
     def page_size(self) -> int:

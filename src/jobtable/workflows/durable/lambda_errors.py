@@ -17,6 +17,8 @@ _STATUSES = {
     "ResourceNotFoundException": 404,
     "UnknownOperationException": 404,
     "DurableExecutionAlreadyStartedException": 409,
+    "ResourceConflictException": 409,
+    "PreconditionFailedException": 412,
     "RequestTooLargeException": 413,
     "TooManyRequestsException": 429,
     "ServiceException": 500,

@@ -72,9 +72,11 @@ def execution_history(call: LambdaCall) -> dict[str, Any]:
 
 def list_executions(call: LambdaCall) -> dict[str, Any]:
     """Return a page of the executions of a function, the newest first unless the order is reversed."""
-    request, function = call.request, call.target().name
+    request, target = call.request, call.target()
+    function = target.name
     if call.service.core.functions.find_record(function) is None:
         raise call.no_function(function)
+    version = None if target.qualifier is None else call.version(target)
     statuses = set(request.get("Statuses") or ())
     keys: dict[str, Any] = {"function": function}
     if len(statuses) == 1:
@@ -90,7 +92,8 @@ def list_executions(call: LambdaCall) -> dict[str, Any]:
     name = request.get("DurableExecutionName")
 
     def is_wanted(execution: DurableExecution) -> bool:
-        return (not statuses or execution.status in statuses) and name in (None, execution.name)
+        is_named = name in (None, execution.name) and version in (None, execution.version)
+        return is_named and (not statuses or execution.status in statuses)
 
     paging = {"maxResults": call.page_size(), "nextToken": request.get("Marker")}
     try:

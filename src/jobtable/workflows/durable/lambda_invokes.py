@@ -6,15 +6,15 @@ import base64
 import json
 from typing import Any
 
-from jobtable.errors import OperationRefused
+from jobtable.errors import DefinitionError, OperationRefused
 from jobtable.jobs.read.logs import JobLogs
 from jobtable.workflows.durable.lambda_calls import LambdaCall
 from jobtable.workflows.durable.lambda_errors import lambda_error
 from jobtable.workflows.durable.operation_updates import MOST_INVOKE_BYTES, MOST_RESULT_BYTES
 from jobtable.workflows.durable.verbs import LONGEST_INVOKE_SECONDS, Invoked
+from jobtable.workflows.function_calls import describe_import
 from jobtable.workflows.functions import Function
 
-_VERSION = "$LATEST"
 _MOST_LOG_BYTES = 4096
 _MOST_LOG_LINES = 1000
 _ATTEMPTS_OF_EVENTS = 3
@@ -23,8 +23,13 @@ _ATTEMPTS_OF_EVENTS = 3
 def invoke(call: LambdaCall) -> dict[str, Any]:
     """Call a function and wait for its answer, or start it, or only check that it could be called."""
     request = call.request
-    function = _function(call)
     kind = request.get("InvocationType") or "RequestResponse"
+    try:
+        function = _function(call)
+    except DefinitionError as error:
+        if kind != "RequestResponse":
+            raise
+        return {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": describe_import(error).cause}
     payload = _payload(request.get("Payload") or b"", is_event=kind == "Event")
     name = request.get("DurableExecutionName")
     if name is not None and not function.is_durable:
@@ -59,10 +64,10 @@ def beat_callback(call: LambdaCall) -> dict[str, Any]:
 
 
 def _function(call: LambdaCall) -> Function:
-    name = call.target().name
-    function = call.service.core.find_function(name)
+    target = call.target()
+    function = call.service.core.find_function(target.name, target.qualifier)
     if function is None:
-        raise call.no_function(name)
+        raise call.no_function(target.name if target.qualifier is None else f"{target.name}:{target.qualifier}")
     return function
 
 
@@ -84,7 +89,7 @@ def _payload(sent: bytes | str, *, is_event: bool) -> str:
 
 
 def _client_context(sent: str | None) -> dict[str, Any] | None:
-    """Return what a client says about itself; only plain functions that are invoked for an answer learn of it."""
+    """Return what a client says about itself; only a function that is invoked for an answer learns of it."""
     if not sent:
         return None
     try:
@@ -125,20 +130,20 @@ def _answer(
     invoked = call.service.try_invoke(
         function, payload, name=name, wait_seconds=LONGEST_INVOKE_SECONDS, region=call.arns.region, client=client
     )
-    answer: dict[str, Any] = {"StatusCode": 200, "ExecutedVersion": _VERSION, "Payload": invoked.payload or ""}
+    answer: dict[str, Any] = {"StatusCode": 200, "ExecutedVersion": function.version, "Payload": invoked.payload or ""}
     if invoked.execution is not None:
         answer["DurableExecutionArn"] = str(call.service.core.arn_of(invoked.execution))
     if invoked.is_error:
         answer["FunctionError"] = "Unhandled"
     if call.request.get("LogType") == "Tail":
-        answer["LogResult"] = base64.b64encode(_log_of(call, invoked)).decode()
+        answer["LogResult"] = base64.b64encode(_log_of(call, invoked, function.version)).decode()
     return answer
 
 
-def _log_of(call: LambdaCall, invoked: Invoked) -> bytes:
+def _log_of(call: LambdaCall, invoked: Invoked, version: str) -> bytes:
     """Return the end of the log of a call, in Lambda's frame."""
     jobs = call.service.core.jobs
     lines = [each.message for each in JobLogs(jobs.store, jobs.objects).tail(invoked.job_id, _MOST_LOG_LINES)]
-    start = f"START RequestId: {invoked.job_id} Version: {_VERSION}"
+    start = f"START RequestId: {invoked.job_id} Version: {version}"
     text = "\n".join([start, *lines, f"END RequestId: {invoked.job_id}", ""])
     return text.encode()[-_MOST_LOG_BYTES:]

@@ -21,6 +21,18 @@ _FUNCTION = Text(
     pattern=r"(arn:(aws[a-zA-Z-]*)?:lambda:)?((eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:)?(\d{12}:)?"
     r"(function:)?([a-zA-Z0-9-_\.]+)(:(\$LATEST(\.PUBLISHED)?|[a-zA-Z0-9-_]+))?",
 )
+_OLDER_FUNCTION = Text(
+    1,
+    140,
+    pattern=r"(arn:(aws[a-zA-Z-]*)?:lambda:)?((eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:)?(\d{12}:)?"
+    r"(function:)?([a-zA-Z0-9-_]+)(:(\$LATEST|[a-zA-Z0-9-_]+))?",
+)
+_ALIAS = {"FunctionName": _OLDER_FUNCTION, "Name": Text(1, 128, pattern="(?!^[0-9]+$)([a-zA-Z0-9-_]+)")}
+_VERSION = Text(1, 1024, pattern=r"(\$LATEST(\.PUBLISHED)?|[0-9]+)")
+_DESCRIPTION = Text(0, 256)
+_ROUTES = Members({}, {"AdditionalVersionWeights": Members({}, {})})
+"""The versions and their weights are judged by `function_versions`."""
+_LONG_PAGE: dict[str, Rule] = {"Marker": Text(), "MaxItems": Number(1, 10_000)}
 _NAME = Text(1, 64, pattern="[a-zA-Z0-9-_]+")
 _QUALIFIER = Text(1, 128, pattern=r"\$(LATEST(\.PUBLISHED)?)|[a-zA-Z0-9-_$]+")
 _TOKEN = Text(1, 2048, pattern="[A-Za-z0-9+/]+={0,2}")
@@ -100,9 +112,29 @@ REQUESTS: dict[str, Members] = {
         {
             "MasterRegion": Text(1, 50, pattern="ALL|(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\\d{1}"),
             "FunctionVersion": Text(choices=("ALL",)),
-            "Marker": Text(),
-            "MaxItems": Number(1, 10_000),
+            **_LONG_PAGE,
         },
     ),
+    "PublishVersion": Members(
+        {"FunctionName": _OLDER_FUNCTION},
+        {
+            "CodeSha256": Text(),
+            "Description": _DESCRIPTION,
+            "RevisionId": Text(),
+            "PublishTo": Text(choices=("LATEST_PUBLISHED",)),
+        },
+    ),
+    "ListVersionsByFunction": Members({"FunctionName": _FUNCTION}, _LONG_PAGE),
+    "CreateAlias": Members(
+        {**_ALIAS, "FunctionVersion": _VERSION},
+        {"Description": _DESCRIPTION, "RoutingConfig": _ROUTES},
+    ),
+    "UpdateAlias": Members(
+        _ALIAS,
+        {"FunctionVersion": _VERSION, "Description": _DESCRIPTION, "RoutingConfig": _ROUTES, "RevisionId": Text()},
+    ),
+    "GetAlias": Members(_ALIAS, {}),
+    "ListAliases": Members({"FunctionName": _OLDER_FUNCTION}, {"FunctionVersion": _VERSION, **_LONG_PAGE}),
+    "DeleteAlias": Members(_ALIAS, {}),
 }
 """The request of every operation. A test compares them with the description of the service that boto3 has."""

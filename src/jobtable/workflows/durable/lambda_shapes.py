@@ -22,6 +22,7 @@ from jobtable.workflows.durable.entities import (
     OperationType,
 )
 from jobtable.workflows.durable.large_payloads import LargePayloads
+from jobtable.workflows.functions import LATEST
 
 Named: TypeAlias = DurableExecution | DurableProgress
 
@@ -198,7 +199,12 @@ class HistoryEvents:
         child = operation.child or {}
         if "execution_id" in child:
             arn = ExecutionArn(
-                child["function"], child["name"], child["execution_id"], execution.region, execution.account
+                child["function"],
+                child["name"],
+                child["execution_id"],
+                execution.region,
+                execution.account,
+                child.get("version", LATEST),
             )
             details |= {"DurableExecutionArn": str(arn), "ExecutedVersion": arn.version}
         return details

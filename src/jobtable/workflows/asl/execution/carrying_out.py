@@ -121,14 +121,15 @@ class CarriesOut:
         functions = self._core.functions
         at = (command.frame_id, command.visit)
         try:
-            function = functions.core.find_function(command.function)
+            function = functions.core.find_function(command.function, command.qualifier)
         except DefinitionError as error:
             failure = describe_import(error)
             return [Failed(*at, failure.error, failure.cause)]
         if function is None:
-            arn = Arns(execution.region, execution.account).function(command.function)
+            qualified = command.function if command.qualifier is None else f"{command.function}:{command.qualifier}"
+            arn = Arns(execution.region, execution.account).function(qualified)
             return [Refused(*at, FUNCTION_MISSING, f"Function not found: {arn}")]
-        link = link_to(execution, *at, has_token=command.token is not None)
+        link = link_to(execution, *at, has_token=command.token is not None, version=function.version)
         job_id = task_id(link)
         if function.is_inline and not function.is_durable and not command.is_async:
             started = self._started(command)

@@ -9,7 +9,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from jobtable.errors import JobtableError, kind_and_text
+from jobtable.errors import DefinitionError, JobtableError, kind_and_text
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus
 from jobtable.workflows.asl.execution.carrying_out import CarriesOut
@@ -129,7 +129,10 @@ class _ExpressRun:
         """Call a function: here if it is inline, otherwise as a job that is awaited."""
         at = (command.frame_id, command.visit)
         functions = self._core.functions
-        function = functions.core.find_function(command.function)
+        try:
+            function = functions.core.find_function(command.function, command.qualifier)
+        except DefinitionError:
+            function = None
         if function is None or command.is_async:
             (signal,) = self._carrying_out.do(self._execution, command)
             return signal
@@ -137,9 +140,9 @@ class _ExpressRun:
         if function.is_inline and not function.is_durable:
             return call_here(self._core, function, command, request_id, request_id)
         left = (self._ends_at - self._core.now()).total_seconds()
-        invoked = functions.invoke(command.function, dump(command.payload), wait_seconds=max(left, 0))
+        invoked = functions.try_invoke(function, dump(command.payload), wait_seconds=max(left, 0))
         if not invoked.is_error:
-            return Succeeded(*at, json.loads(invoked.payload or "null"))
+            return Succeeded(*at, json.loads(invoked.payload or "null"), function.version)
         cause = invoked.payload or "{}"
         return Failed(*at, json.loads(cause).get("errorType") or "Lambda.Unknown", cause)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.machine import StateFault
 from jobtable.workflows.asl.run import CallFunction, CallService, Failed, Refused, Signal, Submitted, Succeeded
@@ -19,7 +17,7 @@ def call_here(core: ExecutionCore, function: Function, command: CallFunction, re
         answer = call(function, command.payload, context_of(core.jobs, function, request_id, job_id))
     except FunctionError as error:
         return Failed(*at, error.error, error.cause)
-    return _answered(at, answer, command.token)
+    return Succeeded(*at, answer, function.version) if command.token is None else Submitted(*at, answer)
 
 
 def call_service(core: ExecutionCore, execution_arn: str, command: CallService) -> Signal:
@@ -29,8 +27,4 @@ def call_service(core: ExecutionCore, execution_arn: str, command: CallService) 
         answer = core.services.call(command, execution_arn)
     except StateFault as fault:
         return Refused(*at, fault.error, fault.cause)
-    return _answered(at, answer, command.token)
-
-
-def _answered(at: tuple[str, int], answer: Any, token: str | None) -> Signal:
-    return Succeeded(*at, answer) if token is None else Submitted(*at, answer)
+    return Succeeded(*at, answer) if command.token is None else Submitted(*at, answer)

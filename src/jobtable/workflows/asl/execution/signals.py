@@ -13,6 +13,7 @@ from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 from jobtable.workflows.asl.entities import Execution, ExecutionSignal, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.links import execution_id, task_id
+from jobtable.workflows.functions import LATEST
 
 FUNCTION_UNKNOWN = "Lambda.Unknown"
 _MOST_ERROR = 256
@@ -89,8 +90,10 @@ def report_function(
         name = error.get("ErrorType") or FUNCTION_UNKNOWN
         leave(store, tx, now, link, "Failed", key=key, payload=cause_of(error), error=name)
     else:
-        kind = "Submitted" if link.get("has_token") else "Succeeded"
-        leave(store, tx, now, link, kind, key=key, payload="null" if payload is None else payload)
+        is_whole = not link.get("has_token")
+        more = {"version": link["version"]} if is_whole and link.get("version", LATEST) != LATEST else {}
+        kind = "Succeeded" if is_whole else "Submitted"
+        leave(store, tx, now, link, kind, key=key, payload="null" if payload is None else payload, **more)
 
 
 def report_start(store: Store, link: Mapping[str, Any], now: datetime) -> None:

@@ -104,7 +104,9 @@ def _receive_for_task(strand: Strand, signal: Signal) -> bool:
             record_submitted(strand, resource, shape_response(strand, resource, signal.output))
         case Succeeded():
             _start(strand, resource, call)
-            _succeed(strand, resource, shape_result(strand, resource, signal.output, is_async=call["is_async"]))
+            version = signal.version
+            result = shape_result(strand, resource, signal.output, is_async=call["is_async"], version=version)
+            _succeed(strand, resource, result)
         case Failed():
             _start(strand, resource, call)
             _fail(strand, resource, signal.error, signal.cause)

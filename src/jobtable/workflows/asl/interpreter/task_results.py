@@ -9,6 +9,7 @@ from uuid import UUID
 from jobtable.workflows.asl.interpreter.strand import Strand, dump
 from jobtable.workflows.asl.resources import Pattern, Resource, ResourceKind
 from jobtable.workflows.asl.run import Json
+from jobtable.workflows.functions import LATEST
 
 _SERVICE_HEADERS = {"connection": "keep-alive", "Content-Type": "application/x-amz-json-1.0"}
 
@@ -19,26 +20,30 @@ _FUNCTION_HEADERS = {
 }
 
 
-def shape_response(strand: Strand, resource: Resource, output: Json, *, is_async: bool = False) -> Json:
+def shape_response(
+    strand: Strand, resource: Resource, output: Json, *, is_async: bool = False, version: str = LATEST
+) -> Json:
     """Return the answer of a service as Step Functions passes it on."""
     if resource.kind is not ResourceKind.SERVICE:
         return output
     if resource.service == "lambda":
-        return _invocation(strand, output, is_async=is_async)
+        return _invocation(strand, output, version, is_async=is_async)
     if not isinstance(output, dict):
         return output
     return {**output, **_metadata(strand, output)}
 
 
-def shape_result(strand: Strand, resource: Resource, output: Json, *, is_async: bool = False) -> Json:
+def shape_result(
+    strand: Strand, resource: Resource, output: Json, *, is_async: bool = False, version: str = LATEST
+) -> Json:
     """Return the result of a task: the answer of the service, unless somebody else completed the task."""
-    return (
-        shape_response(strand, resource, output, is_async=is_async) if resource.pattern is Pattern.RESPONSE else output
-    )
+    if resource.pattern is not Pattern.RESPONSE:
+        return output
+    return shape_response(strand, resource, output, is_async=is_async, version=version)
 
 
-def _invocation(strand: Strand, returned: Json, *, is_async: bool) -> Json:
-    executed = {} if is_async else {"X-Amz-Executed-Version": "$LATEST"}
+def _invocation(strand: Strand, returned: Json, version: str, *, is_async: bool) -> Json:
+    executed = {} if is_async else {"X-Amz-Executed-Version": version}
     status = 202 if is_async else 200
     metadata = _metadata(
         strand,
@@ -49,7 +54,7 @@ def _invocation(strand: Strand, returned: Json, *, is_async: bool) -> Json:
     )
     if is_async:
         return {"Payload": {}, **metadata, "StatusCode": status}
-    return {"ExecutedVersion": "$LATEST", "Payload": returned, **metadata, "StatusCode": status}
+    return {"ExecutedVersion": version, "Payload": returned, **metadata, "StatusCode": status}
 
 
 def _metadata(

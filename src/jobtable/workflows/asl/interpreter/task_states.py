@@ -105,7 +105,7 @@ def _command(
     at = (strand.frame.frame_id, strand.frame.visit)
     timeout, heartbeat = limits
     if resource.kind is ResourceKind.FUNCTION:
-        return CallFunction(*at, resource.action, handed, timeout)
+        return CallFunction(*at, resource.action, handed, timeout, qualifier=resource.qualifier)
     if resource.kind is ResourceKind.ACTIVITY:
         return ScheduleActivity(*at, resource.arn, handed, token or "", timeout, heartbeat)
     if resource.kind is ResourceKind.SERVICE and resource.service == "lambda":
@@ -120,13 +120,15 @@ def _command(
 def _invocation(
     at: tuple[str, int], resource: Resource, arguments: dict[str, Any], timeout: float | None, token: str | None
 ) -> CallFunction:
+    name, qualifier = _function_name(_required(resource, arguments, "FunctionName"))
     return CallFunction(
         *at,
-        _function_name(_required(resource, arguments, "FunctionName")),
+        name,
         arguments.get("Payload", {}),
         timeout,
         is_async=_is_async_invocation(resource, arguments),
         token=token,
+        qualifier=arguments.get("Qualifier") or qualifier,
     )
 
 
@@ -140,11 +142,12 @@ def _is_async_invocation(resource: Resource, handed: Json) -> bool:
     )
 
 
-def _function_name(text: str) -> str:
-    """Return the name in a name, an ARN, or a part of an ARN, without a version or alias."""
+def _function_name(text: str) -> tuple[str, str | None]:
+    """Return the name in a name, an ARN, or a part of an ARN, and its version or alias."""
     if ":function:" in text:
         text = text.partition(":function:")[2]
-    return text.partition(":")[0]
+    name, _, qualifier = text.partition(":")
+    return name, qualifier or None
 
 
 def _members(resource: Resource, handed: Json) -> dict[str, Any]:

@@ -90,7 +90,7 @@ $(BENCH)/.installed: pyproject.toml constraints.txt bench/requirements.txt
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/python $(PIP) --upgrade "pip>=25.1"
 	@$(BENCH)/bin/python $(PIP) -c constraints.txt \
-		-r bench/requirements.txt -e ".[all]"
+		-r bench/requirements.txt -e ".[all,embeddings]"
 	@touch $@
 
 bench: $(BENCH)/.installed

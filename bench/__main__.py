@@ -22,6 +22,7 @@ BENCHMARKS = (
     "machines",
     "journey_units",
     "sweeps",
+    "local_vectors",
 )
 
 

@@ -25,7 +25,7 @@ LIMIT_SECONDS = 15
 
 def run() -> None:
     """Embed the comments on a store in a file."""
-    words = ("the", "a", "parcel", "phone", "arrived", "broke", "was", "never", "late", "in", "of", "for", "my", "great")
+    words = ("the", "a", "parcel", "phone", "arrived", "broke", "was", "never", "late", "in", "my", "great")
     chosen = random.Random(1)
     comments = [f"{number} {' '.join(chosen.choices(words, k=WORDS))}" for number in range(COMMENTS)]
     shared_model()

@@ -18,6 +18,7 @@ import pytest
 from jobtable import connect
 from jobtable.cli.main import commands, load
 from jobtable.errors import ConditionFailedError
+from jobtable.jobs import NewJob
 from tests.samples import Job, main
 from tests.web.pictures import MOST_BYTES
 
@@ -100,6 +101,17 @@ def test_the_recipes_work() -> None:
     _try_an_older_shape(namespace["store"], namespace["evals"], namespace["Result"])
     namespace["test_a_lock_expires"]()
     namespace["store"].close()
+
+
+def test_the_examples_of_asking_run() -> None:
+    example, budget, scripted = python_blocks("docs/guides/asking.md")
+    assert example.strip() in (ROOT / "examples" / "feedback" / "feedback.py").read_text()
+    namespace: dict[str, Any] = {"NewJob": NewJob, "comments": ["late"]}
+    run(budget, namespace)
+    assert namespace["budgeted"].job_config()["max_cost"] == 0.5
+    run(scripted, namespace)
+    assert namespace["answer"] == "Lima"
+    assert len(namespace["charged"]) == 1
 
 
 def _try_locks_and_edits(store: Any, locked: Any, edit: Any, Lock: Any, Prompt: Any, **_: Any) -> None:  # noqa: N803

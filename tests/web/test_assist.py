@@ -150,11 +150,12 @@ def test_workers_do_not_read_what_others_asked(served: Served) -> None:
 
 def test_prometheus_is_told_what_models_used_today(served: Served, client: httpx.Client) -> None:
     store = served.services.store
-    day: dict[str, Any] = {"date": wall_time(store.clock).date(), "system": "jobs", "provider": "measured", "model": "m"}
+    today = wall_time(store.clock).date()
+    day: dict[str, Any] = {"date": today, "system": "jobs", "provider": "measured", "model": "m"}
     for purpose, failed in (("one", 1), ("two", 0)):
         used = {"calls": 2, "failed_calls": failed, "tokens_in": 30, "tokens_out": 4, "cost_nanodollars": 250_000_000}
         store.add(AssistCost(**day, purpose=purpose, **used))
-    store.add(AssistCost(**{**day, "date": day["date"] - timedelta(days=1)}, purpose="one", calls=99))
+    store.add(AssistCost(**{**day, "date": today - timedelta(days=1)}, purpose="one", calls=99))
     told = dict(
         re.findall(r'jobtable_assist_(\w+)_total\{model="m",provider="measured"\} (\S+)', client.get("/metrics").text)
     )

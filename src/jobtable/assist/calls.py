@@ -15,7 +15,7 @@ from jobtable.assist.slots import Slots
 from jobtable.assist.totals import Totals
 from jobtable.assist.vectors import SharedVectors
 from jobtable.assist.verbs import BegunCall, CallPlan, Ledger
-from jobtable.errors import BudgetExceededError, ObjectNotFoundError, TransactionFailedError
+from jobtable.errors import BudgetExceededError, NotFoundError, ObjectNotFoundError, TransactionFailedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.read.job_reads import JobReads
@@ -224,7 +224,11 @@ class Calls(Ledger):
         what = f"record call {call.call_id} of job {call.job_id}"
 
         def look() -> AssistCall:
-            return self._store.get(AssistCall.key(job_id=self._job.job_id, call_id=call.call_id))
+            try:
+                return self._store.get(AssistCall.key(job_id=self._job.job_id, call_id=call.call_id))
+            except NotFoundError:
+                self._refresh(self._lease)  # it went with the job
+                raise
 
         return insist(lambda: self._store.retrying(look, act, what), what, self._clock)
 

@@ -195,8 +195,9 @@ def end_assist_call(job_id: JobId, body: CallAnswerBody, jobs: TheJobs) -> Assis
 @allow(WORK)
 def fail_assist_call(job_id: JobId, body: ErrorBody, jobs: TheJobs) -> AssistCall:
     """Record that a call failed, with what it used nevertheless."""
-    call = _call(jobs, job_id, body)
-    return _calls(jobs, job_id, body).fail(call, body.error, tries=body.tries, seconds=body.seconds, usage=body.usage)
+    return _calls(jobs, job_id, body).fail(
+        _call(jobs, job_id, body), body.error, tries=body.tries, seconds=body.seconds, usage=body.usage
+    )
 
 
 @router.post("/jobs/{job_id}/assist/refuse")

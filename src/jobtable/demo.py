@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobtable.app import Services
+from jobtable.assist import demo_comments
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.system import declared
 
 USER = "demo"
@@ -35,6 +37,29 @@ class DemoPart:
     """The modules of its own tasks, which a worker imports."""
 
 
+_COMMENTS = "demo-comments"
+
+
+def _start_comments(services: Services, _folder: Path) -> None:
+    comments = list(demo_comments.COMMENTS)
+    new = NewJob(
+        name="sort comments without a model",
+        job_id=_COMMENTS,
+        task=demo_comments.sort_comments,
+        params={"comments": comments},
+        user=USER,
+    )
+    services.jobs.submit(new)
+
+
+def _look_at_comments(services: Services) -> DemoState:
+    job = services.jobs.queries.get_job(_COMMENTS)
+    return DemoState(job.status, job.progress, "no model was asked", job.is_final)
+
+
+_OF_CORE = DemoPart("Assistant", f"/jobs/{_COMMENTS}", _start_comments, _look_at_comments, (demo_comments.__name__,))
+
+
 def parts() -> list[DemoPart]:
-    """Return the parts of the installed systems, quickest first: the last systems have the shortest jobs."""
-    return [system.load(path) for system, path in declared("demo")][::-1]
+    """Return the core's part and those of the systems, quickest first: the last systems have the shortest jobs."""
+    return [_OF_CORE, *[system.load(path) for system, path in declared("demo")][::-1]]

@@ -106,10 +106,10 @@ def test_every_part_of_the_demonstration_comes_to_its_end_or_to_a_person(tmp_pat
         assert "Overview" in fetch(f"{address}/")
         running.read_until(r"^Sweep +COMPLETED", _DEMO_SECONDS)
         told = "".join(running.lines)
-        for part in ("Receipts", "Conversation", "Journey", "Sweep"):
+        for part in ("Assistant", "Receipts", "Conversation", "Journey", "Sweep"):
             assert re.search(rf"^{part} +COMPLETED +100 %", told, re.MULTILINE), told
         assert re.search("^Album executions +WAITING .*wait for a person", told, re.MULTILINE), told
-        for _ in range(5):
+        for _ in range(6):
             page = running.read_until(f"  {address}/", _START_SECONDS).strip()
             assert "<h1" in fetch(page), page
         assert running.interrupt() == 0

@@ -85,7 +85,9 @@ def _count(store: Store, call: AssistCall) -> None:
 def fill_calls(services: Services, markup: str = "") -> None:
     """Make a job that asked models in every way, and one that took its way without a model."""
     for job_id, name in ((JOB, f"read the receipts {markup}"), (WITHOUT, "label without a model")):
-        services.engine.submit(NewJob(name=name, job_id=job_id, task="tests.web.tasks:work", params={"text": "x"}))
+        budget: dict[str, Any] = {"max_cost": 0.5, "max_tokens": 20_000} if job_id == JOB else {}
+        task = "tests.web.tasks:work"
+        services.engine.submit(NewJob(name=name, job_id=job_id, task=task, params={"text": "x"}, **budget))
     writer = _Writer(services, wall_time(services.store.clock) - timedelta(minutes=3), markup)
     fault = f"total: Input should be a valid number\nmerchant: {markup}"
     writer.call(REFUSED, 1, status=CallStatus.REFUSED, answer=f'{{"total": "twelve {markup}"}}', error=fault)

@@ -153,7 +153,13 @@ def test_prometheus_is_told_what_models_used_today(served: Served, client: httpx
     today = wall_time(store.clock).date()
     day: dict[str, Any] = {"date": today, "system": "jobs", "provider": "measured", "model": "m"}
     for purpose, failed in (("one", 1), ("two", 0)):
-        used = {"calls": 2, "failed_calls": failed, "tokens_in": 30, "tokens_out": 4, "cost_nanodollars": 250_000_000}
+        used: dict[str, Any] = {
+            "calls": 2,
+            "failed_calls": failed,
+            "tokens_in": 30,
+            "tokens_out": 4,
+            "cost_nanodollars": 250_000_000,
+        }
         store.add(AssistCost(**day, purpose=purpose, **used))
     store.add(AssistCost(**{**day, "date": today - timedelta(days=1)}, purpose="one", calls=99))
     told = dict(
@@ -178,7 +184,16 @@ def test_the_page_of_a_job_lists_its_calls(pages: httpx.Client) -> None:
     page = pages.get(f"/jobs/{JOB}").text
     assert "Models asked" in page
     assert page.index(REUSED) < page.index(REFUSED)
-    for told in ("5 calls", "$0.000582", "1 call of no known price", "no price known", "reused", "try 2"):
+    for told in (
+        "5 calls",
+        "$0.000582",
+        "1 call of no known price",
+        "no price known",
+        "reused",
+        "try 2",
+        "$0.50",
+        "$0.0025 reserved",
+    ):
         assert told in page, told
     assert "Models asked" in pages.get(f"/jobs/{WITHOUT}").text
 

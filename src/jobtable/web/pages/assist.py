@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 
+from jobtable.assist.budgets import Budget
 from jobtable.assist.call_texts import answer_key
 from jobtable.assist.costs import AssistReads, CostField, CostSum, Used
 from jobtable.assist.entities import AssistCall, AssistTotal
@@ -51,6 +52,12 @@ class ModelsAsked:
     job: AssistTotal | None
     tree: AssistTotal | None
     is_first: bool
+    budget: Budget
+
+    @property
+    def held(self) -> AssistTotal:
+        """What is used and reserved of the budget."""
+        return self.tree or AssistTotal(job_id=self.budget.job_id, scope="tree")
 
     @property
     def totals(self) -> list[tuple[str, AssistTotal]]:
@@ -59,13 +66,14 @@ class ModelsAsked:
         return [(name, total) for name, total in (("This job", self.job), ("Its tree", of_tree)) if total is not None]
 
 
-def models_asked(assist: AssistReads, job_id: str, cursor: str) -> ModelsAsked | None:
-    """Return what a job has asked of models; None if neither it nor its tree asked or wanted to."""
+def models_asked(assist: AssistReads, job: Job, cursor: str) -> ModelsAsked | None:
+    """Return what a job has asked of models; None if it has no budget and neither it nor its tree asked."""
+    job_id, budget = job.job_id, Budget.of(job)
     calls = assist.list_calls(job_id, newest_first=True).page(cursor or None, size=_CALLS_OF_JOB)
     of_job, of_tree = assist.find_total(job_id), assist.find_total(job_id, "tree")
-    if not calls.items and of_job is of_tree is None:
+    if not calls.items and of_job is of_tree is None and not budget.is_limited:
         return None
-    return ModelsAsked(calls, of_job, of_tree, is_first=not cursor)
+    return ModelsAsked(calls, of_job, of_tree, not cursor, budget)
 
 
 class Span(BaseModel):

@@ -143,7 +143,7 @@ def show_job(
         children=children.items,
         is_first_page=not under,
         under=children.cursor,
-        asked=models_asked(assist, job_id, calls),
+        asked=models_asked(assist, job, calls),
         waits_for=_edges(store, queries.list_dependencies(job_id).page(size=_MOST_EDGES), "dependency_job_id"),
         waited_for_by=_edges(store, queries.list_dependents(job_id).page(size=_MOST_EDGES), "job_id"),
         checkpoints=queries.list_checkpoints(job_id, newest_first=True).page(size=50).items,

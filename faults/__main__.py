@@ -29,6 +29,7 @@ EXPERIMENTS = (
     "durable",
     "executions",
     "callbacks",
+    "assist",
     "zombies",
     "clock_jumps",
     "poison",

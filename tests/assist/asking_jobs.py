@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
 
 from jobtable.assist.assist_settings import AssistSettings, ProviderSettings
-from jobtable.assist.entities import AssistCall
+from jobtable.assist.entities import AssistCall, CallStatus
 from jobtable.assist.job_assistant import JobAssistant
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.engine import Jobs
@@ -67,3 +69,17 @@ def assistant(jobs: Jobs, settings: AssistSettings, lease: Lease | None = None, 
 def recorded_calls(jobs: Jobs) -> list[AssistCall]:
     """Every call of every job, in the order in which they began."""
     return sorted(jobs.store.scan(AssistCall), key=lambda call: call.started_at)
+
+
+class Label(BaseModel):
+    label: Literal["spam", "ham"]
+    score: Annotated[float, Field(ge=0, le=1)]
+
+
+VALID = '{"label": "spam", "score": 0.5}'
+SPAM = Label(label="spam", score=0.5)
+
+
+def statuses(jobs: Jobs) -> list[CallStatus]:
+    """How far every call of every job is, in their order."""
+    return [call.status for call in recorded_calls(jobs)]

@@ -3,44 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field, RootModel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, RootModel
 
 from jobtable.assist.answer_reading import LONGEST_ANSWER
-from jobtable.assist.asking import LONGEST_PURPOSE
+from jobtable.assist.asking import LONGEST_PURPOSE, Asker, question_of
 from jobtable.assist.costs import AssistReads
 from jobtable.assist.entities import CallStatus
-from jobtable.assist.job_assistant import JobAssistant
-from jobtable.assist.providers import Fault, ProviderError
+from jobtable.assist.ledger import StoreLedger
+from jobtable.assist.prices import PriceTable
+from jobtable.assist.providers import (
+    ChatAnswer,
+    ChatRequest,
+    EmbedAnswer,
+    EmbedLimits,
+    EmbedRequest,
+    Usage,
+)
 from jobtable.assist.quoting import RULE
-from jobtable.assist.sending import LONGEST_PAUSE_SECONDS, MOST_SENDS
-from jobtable.errors import AnswerRefusedError, BudgetExceededError, NoModelError, SettingsError, ValueRefusedError
+from jobtable.assist.sending import Sender, Source
+from jobtable.errors import AnswerRefusedError, NoModelError, SettingsError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.lifecycle.leases import Outcome
-from jobtable.jobs.tasks import StopTask
 from jobtable.testing import FakeClock
-from jobtable.testing.assist import AssistServer, Reply, failing
+from jobtable.testing.assist import AssistServer, Reply
 from tests.assist.asking_jobs import (
     NOBODY,
+    SPAM,
+    VALID,
+    Label,
     assistant,
-    claim_again,
     claim_job,
-    context_of,
     open_jobs,
     recorded_calls,
     settings_for,
+    statuses,
 )
-
-
-class Label(BaseModel):
-    label: Literal["spam", "ham"]
-    score: Annotated[float, Field(ge=0, le=1)]
-
-
-VALID = '{"label": "spam", "score": 0.5}'
-SPAM = Label(label="spam", score=0.5)
 
 
 @pytest.fixture
@@ -53,10 +54,6 @@ def jobs() -> Iterator[Jobs]:
 def server() -> Iterator[AssistServer]:
     with AssistServer() as running:
         yield running
-
-
-def statuses(jobs: Jobs) -> list[CallStatus]:
-    return [call.status for call in recorded_calls(jobs)]
 
 
 def ask(jobs: Jobs, server: AssistServer, prompt: str = "Is it spam?", **how: Any) -> Any:
@@ -225,180 +222,6 @@ def test_what_is_wrong_with_a_field_of_thousands_stays_short(jobs: Jobs, server:
     assert str(recorded_calls(jobs)[0].error).endswith("4995 more problems")
 
 
-# --- retried jobs
-
-
-def retried(jobs: Jobs, lease: Any) -> Any:
-    """Let a job fail, and claim it again."""
-    jobs.finish(lease, Outcome.failed("it failed"))
-    clock = jobs.clock
-    assert isinstance(clock, FakeClock)
-    clock.advance(3_600)
-    queue = str(lease.job.queue_name)
-    jobs.promote_due(queue)
-    return claim_again(jobs, queue)
-
-
-def test_a_retried_job_does_not_pay_again(jobs: Jobs, server: AssistServer) -> None:
-    lease, settings = claim_job(jobs), settings_for(server)
-    server.script(Reply("no"), Reply(VALID))
-    first = assistant(jobs, settings, lease).ask("label", "Is it spam?", output=Label)
-
-    again = assistant(jobs, settings, retried(jobs, lease)).ask("label", "Is it spam?", output=Label)
-
-    assert again == first
-    assert len(server.charges) == 2
-
-
-def test_a_retried_job_goes_on_after_answers_that_were_refused(jobs: Jobs, server: AssistServer) -> None:
-    lease, settings = claim_job(jobs), settings_for(server)
-    server.script(Reply("no"), Reply("", finish="refused"), Reply(VALID))
-    with pytest.raises(AnswerRefusedError):
-        assistant(jobs, settings, lease).ask("label", "Is it spam?", output=Label)
-
-    again = assistant(jobs, settings, retried(jobs, lease)).ask("label", "Is it spam?", output=Label)
-
-    assert again.value == SPAM
-    assert len(again.call_ids) == 3
-    assert len(server.charges) == 3
-
-
-def test_an_answer_that_was_recorded_but_not_yet_checked_is_checked_by_the_next_run(
-    jobs: Jobs, server: AssistServer
-) -> None:
-    lease, settings = claim_job(jobs), settings_for(server)
-    server.script(Reply('{"label": "spam"}'), Reply(VALID))
-    asked = assistant(jobs, settings, lease)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jobtable.assist.asking.read_answer", _killed)
-        with pytest.raises(KeyboardInterrupt):
-            asked.ask("label", "Is it spam?", output=Label)
-    assert statuses(jobs) == [CallStatus.ANSWERED]
-
-    again = assistant(jobs, settings, retried(jobs, lease)).ask("label", "Is it spam?", output=Label)
-
-    assert again.value == SPAM
-    assert statuses(jobs) == [CallStatus.REFUSED, CallStatus.ANSWERED]
-    assert len(server.charges) == 2
-
-
-def _killed(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def test_another_job_finds_an_answer_only_if_it_may(jobs: Jobs, server: AssistServer) -> None:
-    assert len({ask(jobs, server, f"{cache}?", cache=cache) for cache in ("store", "job", "off") for _ in "12"}) == 3
-    assert [each.prompt for each in server.questions] == ["store?", "job?", "job?", "off?", "off?"]
-
-
-# --- providers that fail
-
-
-def asked_with(jobs: Jobs, server: AssistServer, should_stop: Any = lambda: False, **settings: Any) -> JobAssistant:
-    return JobAssistant(context_of(jobs, claim_job(jobs), should_stop), settings_for(server, **settings))
-
-
-def test_a_busy_provider_is_asked_again_when_it_wants(jobs: Jobs, server: AssistServer) -> None:
-    server.script(failing("rate_limited", retry_after=30), failing("overloaded"), Reply("yes"))
-    began = jobs.clock.monotonic()
-
-    assert asked_with(jobs, server).ask("check", "Well?").value == "yes"
-
-    assert jobs.clock.monotonic() - began >= 30
-    (call,) = recorded_calls(jobs)
-    assert (call.status, call.tries, call.error) == (CallStatus.ANSWERED, 3, None)
-    assert call.seconds >= 0
-    assert len(server.charges) == 1
-
-
-def test_a_provider_that_stays_away_fails_the_call(jobs: Jobs, server: AssistServer) -> None:
-    server.script(*[failing("overloaded")] * 20)
-    with pytest.raises(ProviderError) as raised:
-        asked_with(jobs, server).ask("check", "Well?")
-    assert raised.value.fault is Fault.UNAVAILABLE
-    assert len(server.questions) == MOST_SENDS
-    (call,) = recorded_calls(jobs)
-    assert (call.status, call.tries) == (CallStatus.FAILED, MOST_SENDS)
-    assert call.error
-    assert call.reserved_tokens == 0
-
-
-def test_a_pause_that_is_too_long_fails_the_call(jobs: Jobs, server: AssistServer) -> None:
-    server.script(failing("rate_limited", retry_after=LONGEST_PAUSE_SECONDS + 1))
-    with pytest.raises(ProviderError):
-        asked_with(jobs, server).ask("check", "Well?")
-    assert len(server.questions) == 1
-
-
-@pytest.mark.parametrize("trouble", ["unauthorized", "unknown_model", "refused", "out_of_credit"])
-def test_what_never_passes_is_not_tried_again(jobs: Jobs, server: AssistServer, trouble: str) -> None:
-    server.script(failing(trouble))
-    with pytest.raises(ProviderError):
-        asked_with(jobs, server).ask("check", "Well?")
-    assert len(server.questions) == 1
-    assert statuses(jobs) == [CallStatus.FAILED]
-
-
-def test_a_job_that_is_to_stop_stops_waiting(jobs: Jobs, server: AssistServer) -> None:
-    server.script(failing("rate_limited", retry_after=500))
-    began = jobs.clock.monotonic()
-    asked = asked_with(jobs, server, lambda: jobs.clock.monotonic() - began > 3)
-    with pytest.raises(StopTask, match="while it waited for a model"):
-        asked.ask("check", "Well?")
-    assert 3 < jobs.clock.monotonic() - began < 4
-    assert statuses(jobs) == [CallStatus.FAILED]
-
-
-def test_a_slot_is_waited_for_and_returned(jobs: Jobs, server: AssistServer) -> None:
-    one, other = (asked_with(jobs, server, max_concurrent=1) for _ in "12")
-    server.script(failing("overloaded"))
-    assert one.ask("check", "Well?").value == "You said: Well?"
-    assert other.ask("check", "And you?").value == "You said: And you?"
-    stuck = asked_with(jobs, server, max_concurrent=1)
-    stuck._asker._ledger.take_slot("main", "of a dead worker", most=1, seconds=100)
-    began = jobs.clock.monotonic()
-    assert stuck.ask("check", "Once more?").value == "You said: Once more?"
-    assert jobs.clock.monotonic() - began >= 100
-
-
-def test_a_failure_that_was_charged_counts_as_the_most_it_can_be(jobs: Jobs, server: AssistServer) -> None:
-    server.script(Reply("lost", loses="answer", tokens_in=5, tokens_out=1))
-    assert asked_with(jobs, server).ask("check", "Well?", max_output_tokens=100).value == "lost"
-    (call,) = recorded_calls(jobs)
-    assert call.tries == 2
-    assert call.tokens_out == 100 + 1
-    assert call.tokens_in > 100
-    assert call.is_estimated
-    assert len(server.charges) == 1  # the key was the same
-
-
-@pytest.mark.parametrize("is_counted", [True, False])
-def test_a_call_says_whether_its_tokens_were_counted(jobs: Jobs, server: AssistServer, is_counted: bool) -> None:
-    server.script(Reply("Well.", has_usage=is_counted))
-    ask(jobs, server, "Well?")
-    (call,) = recorded_calls(jobs)
-    assert (call.tokens_out, call.is_estimated) == (2, not is_counted)
-
-
-def test_an_answer_that_was_lost_is_fetched_from_a_service_that_keeps_it(jobs: Jobs, server: AssistServer) -> None:
-    server.options.heeds_keys = False
-    server.script(Reply(VALID, loses="answer"))
-    server.script(failing("overloaded"), Reply(cut_after=3), operation="chat.list")
-
-    asked = assistant(jobs, settings_for(server, keep_answers=True)).ask("label", "Is it spam?", output=Label)
-
-    assert (asked.value, len(server.charges)) == (SPAM, 1)
-    (call,) = recorded_calls(jobs)
-    assert (call.status, call.tries) == (CallStatus.ANSWERED, 4)
-    assert call.tokens_out == 1024 + server.charges[0].tokens_out
-
-
-def test_a_budget_ends_the_question_before_anything_is_sent(jobs: Jobs, server: AssistServer) -> None:
-    with pytest.raises(BudgetExceededError):
-        assistant(jobs, settings_for(server), max_tokens=500).ask("check", "Well?", max_output_tokens=400)
-    assert server.requests == []
-
-
 # --- without a model
 
 
@@ -423,7 +246,7 @@ def test_the_way_without_a_model_returns_the_class_too(jobs: Jobs) -> None:
 
 def test_a_provider_without_a_model_is_refused(jobs: Jobs, server: AssistServer) -> None:
     with pytest.raises(SettingsError, match=r"provider main has no model; set assist.providers.main.model"):
-        asked_with(jobs, server, model=None).ask("check", "Well?")
+        assistant(jobs, settings_for(server, model=None)).ask("check", "Well?")
 
 
 # --- what may be asked
@@ -451,9 +274,11 @@ def test_an_impossible_purpose_is_refused(jobs: Jobs, purpose: str) -> None:
         assistant(jobs, NOBODY).ask(purpose, "Well?")
 
 
-@pytest.mark.parametrize("how", [{"tries": 0}, {"max_output_tokens": 0}])
+@pytest.mark.parametrize(
+    "how", [{"tries": 0}, {"max_output_tokens": 0}, {"temperature": -0.1}, {"temperature": float("nan")}]
+)
 def test_impossible_numbers_are_refused(jobs: Jobs, how: Any) -> None:
-    with pytest.raises(ValueRefusedError, match="must be at least 1"):
+    with pytest.raises(ValueRefusedError, match=f"{next(iter(how))}.* must be "):
         assistant(jobs, NOBODY).ask("label", "Well?", **how)
 
 
@@ -479,3 +304,58 @@ def test_data_is_sent_apart_from_the_prompt_and_marked(jobs: Jobs, server: Assis
     code = first.split()[2]
     assert (first, last) == (f"[data comment {code} begins]", f"[data comment {code} ends]")
     assert code not in text
+
+
+def test_an_unknown_way_to_ask_is_an_error(jobs: Jobs) -> None:
+    with pytest.raises(TypeError, match="tires"):
+        assistant(jobs, NOBODY).ask("label", "Well?", tires=4)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="model_name"):
+        assistant(jobs, NOBODY).embed(["Well?"], model_name="x")  # type: ignore[call-arg]
+
+
+# --- whatever a model writes
+
+
+class Parrot:
+    """A provider that says what it is told to."""
+
+    name = "parrot"
+    kind = "local"
+    embed_limits = EmbedLimits()
+
+    def __init__(self, answers: list[ChatAnswer]) -> None:
+        self._answers = iter(answers)
+
+    def chat(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer:
+        for message in request.messages:
+            message["content"].encode()
+        return next(self._answers)
+
+    def recall(self, request: ChatRequest, *, call_id: str, timeout_seconds: float) -> ChatAnswer | None:
+        return None
+
+    def embed(self, request: EmbedRequest, *, call_id: str, timeout_seconds: float) -> EmbedAnswer:
+        raise NotImplementedError
+
+
+_TEXTS = st.text(st.characters(exclude_categories=[])) | st.sampled_from([VALID, f"```\n{VALID}\n```", VALID[:-1]])
+_ANSWERS = st.builds(ChatAnswer, _TEXTS, st.builds(Usage, st.integers(0, 9), st.integers(0, 9)), st.just("parrot-1"))
+
+
+@settings(max_examples=60)
+@given(st.lists(_ANSWERS, min_size=3, max_size=3))
+def test_no_text_breaks_the_loop_or_is_kept_as_valid(answers: list[ChatAnswer]) -> None:
+    with open_jobs() as jobs:
+        lease = claim_job(jobs)
+        ledger = jobs.desk(StoreLedger, lease)
+        asker = Asker(ledger, Sender(ledger, clock=jobs.clock, should_stop=lambda: False))
+        source = Source(Parrot(answers), "parrot", PriceTable.load())
+        try:
+            asked = asker.ask(question_of("label", "Is it spam?", Label, None), source)
+        except AnswerRefusedError:
+            assert statuses(jobs) == [CallStatus.REFUSED] * 3
+        else:
+            assert asked.value == SPAM
+            assert statuses(jobs)[:-1] == [CallStatus.REFUSED] * (len(asked.call_ids) - 1)
+        used = sum(each.usage.tokens_in + each.usage.tokens_out for each in answers[: len(recorded_calls(jobs))])
+        assert sum(call.tokens_in + call.tokens_out for call in recorded_calls(jobs)) == used

@@ -19,6 +19,7 @@ from jobtable.errors import AnswerRefusedError, ValueRefusedError
 from jobtable.jobs.report.assistant import Assisted, Cache, Data, Message, Prompt
 
 LONGEST_PURPOSE = 100
+HIGHEST_TEMPERATURE = 2
 _ROLES = ("system", "user", "assistant")
 _MOST_REQUESTS = 100
 """Of one question, over all runs of its job."""
@@ -194,6 +195,8 @@ def question_of(
     question = Question(purpose, messages_of(prompt, data), None if output is None else AnswerShape.of(output), **how)
     if question.tries < 1 or question.max_output_tokens < 1:
         raise ValueRefusedError("tries and max_output_tokens must be at least 1")
+    if not 0 <= question.temperature <= HIGHEST_TEMPERATURE:
+        raise ValueRefusedError(f"temperature must be from 0 to {HIGHEST_TEMPERATURE}, not {question.temperature}")
     return question
 
 

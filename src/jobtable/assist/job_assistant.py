@@ -63,9 +63,9 @@ class JobAssistant:
 
     def embed(self, texts: Sequence[str], **how: Unpack[Embedding]) -> Embedded:
         """Return a vector for each text; see the protocol."""
-        source = self._sources.for_vectors(how.get("provider"), how.get("model"))
-        on_progress = how.get("on_progress", self._report)
-        return self._embedder.embed(texts, source, cache=how.get("cache", "store"), on_progress=on_progress)
+        given: dict[str, Any] = {"cache": "store", "on_progress": self._report, **how}
+        source = self._sources.for_vectors(given.pop("provider", None), given.pop("model", None))
+        return self._embedder.embed(texts, source, **given)
 
     def _report(self, done: int, of_all: int) -> None:
         self._job.progress(100 * done / of_all, f"{done:,} of {of_all:,} texts have vectors")

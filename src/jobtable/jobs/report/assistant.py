@@ -81,7 +81,7 @@ class Embedding(TypedDict, total=False):
     cache: Cache
     """`store` by default."""
     on_progress: Callable[[int, int], None]
-    """Called with the number of texts done and of all, after each batch."""
+    """Called with the number of texts done and of all, after each batch; by default that is the job's progress."""
 
 
 class Assistant(Protocol):

@@ -123,11 +123,8 @@ def shown(place: Place) -> str:
     """Return the pages of jobs and their calls, and what they link to."""
     served = Served(store=place.store)
     try:
-        client, seen, waiting = (
-            served.client(),
-            dict[str, str](),
-            ["/", "/assist", "/api/v1/jobs", "/api/v1/assist/costs"],
-        )
+        client, seen = served.client(), dict[str, str]()
+        waiting = ["/", "/jobs", "/assist", "/api/v1/jobs", "/api/v1/assist/costs", "/api/v1/assist/providers"]
         while waiting:
             path = waiting.pop()
             if path in seen:
@@ -135,10 +132,8 @@ def shown(place: Place) -> str:
             answered = _get(client, path)
             seen[path] = f"{answered.headers}{answered.text}"
             if "html" in answered.headers["content-type"]:
-                waiting += [
-                    each.replace("&amp;", "&")
-                    for each in re.findall(r'href="(/(?:jobs/|assist|api/)[^"#]*)"', answered.text)
-                ]
+                links = re.findall(r'href="(/(?:jobs/|assist|api/)[^"#]*)"', answered.text)
+                waiting += [each.replace("&amp;", "&") for each in links]
         assert any(path.startswith("/assist/calls/") for path in seen)
         return json.dumps(seen)
     finally:

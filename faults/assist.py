@@ -79,7 +79,7 @@ def _wrong_bills(calls: list[AssistCall], charges: list[Charge]) -> Iterator[str
             yield f"{key} was charged {count} times"
     yield from (f"call {call.job_id}/{call.call_id} is {call.status}" for call in calls if call.status not in _ENDED)
     charged = Counter((charge.kind, charge.tokens_in, charge.tokens_out) for charge in charges)
-    recorded = Counter((call.kind, call.tokens_in, call.tokens_out) for call in calls)
+    recorded = Counter((str(call.kind), call.tokens_in, call.tokens_out) for call in calls)
     if charged != recorded:
         yield f"charged and not recorded: {charged - recorded}; recorded and not charged: {recorded - charged}"
 

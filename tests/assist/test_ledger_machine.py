@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from jobtable.assist.entities import AssistCall, CallStatus, ProviderSlots
+from jobtable.assist.ledger import StoreLedger
 from jobtable.assist.providers import Usage
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BudgetExceededError, LeaseLostError
@@ -19,7 +20,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.store import Store
 from jobtable.testing import FakeClock
-from tests.assist.ledgers import StoreLedger, calls_of, check_totals, claim, held_job, ledger_of, plan
+from tests.assist.ledgers import calls_of, check_totals, claim, held_job, ledger_of, plan
 from tests.jobs.engines import engine
 
 MOST = 2

@@ -86,6 +86,7 @@ def test_variables_are_read_as_what_they_stand_for(tmp_path: Path) -> None:
         ("store = 3", "store: invalid value 3"),
         ("[store]\nurl = 1", "store: invalid value {'url': 1}"),
         ("store =", "is not valid TOML"),
+        ('[assist]\nprovidr = "x"', "assist.providr: unknown setting; settings are provider, "),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told_in_one_line(file: Path, content: str, said: str) -> None:

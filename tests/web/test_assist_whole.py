@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 from pydantic import BaseModel
-from tests.cli.conftest import CommandLine
+from tests.cli.conftest import JOBTABLE, CommandLine
 from tests.running import run_jobs
 from tests.web.browsing import Watched, open_live, watch
 from tests.web.conftest import Served
@@ -18,6 +19,7 @@ from tests.web.conftest import Served
 from jobtable.assist.recount import Recount
 from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob, ParentWaits
 from jobtable.jobs.tasks import task
 from jobtable.testing.assist import AssistServer, Reply, failing
@@ -180,3 +182,25 @@ def test_a_deleted_job_leaves_its_costs_and_no_prompt(served: Served, service: A
     (by_purpose, *_) = cli.json("assist", "costs", "--by", "purpose")
     assert (by_purpose["purpose"], by_purpose["cost_nanodollars"]) == ("read receipt", 2_300_000)
     assert "By purpose" in client.get("/assist").text
+
+
+def test_through_a_server_everything_is_told_and_tried(served: Served, service: AssistServer, cli: CommandLine) -> None:
+    _, reading = submit(served)
+    service.script(Reply('{"merchant": "Trader Joe\'s", "total": 12.5}', tokens_in=2000, tokens_out=30))
+    run_jobs(served.services.engine, "default")
+    through = f"--server={served.url}"
+    for command in (["calls", reading.job_id], ["costs", "--by", "model"], ["providers"], ["recount", reading.job_id]):
+        assert cli.json(through, "assist", *command) == cli.json("assist", *command)
+    (call, *_) = cli.json("assist", "calls", reading.job_id)["calls"]
+    shown = cli.json(through, "assist", "show", reading.job_id, call["call_id"])
+    assert shown == cli.json("assist", "show", reading.job_id, call["call_id"])
+
+    service.script(Reply("Lima", tokens_in=100, tokens_out=10))
+    command = [str(JOBTABLE), through, "assist", "try", "Which city is the capital of Peru?", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    tried = json.loads(done.stdout)
+    assert (tried["answer"], tried["calls"][0]["cost_nanodollars"]) == ("Lima", 200_000)
+    assert cli.json("assist", "calls", tried["job_id"])["calls"] == tried["calls"]
+    assert cli.json("assist", "recount", tried["job_id"]) == []
+    assert served.services.jobs.queries.get_job(tried["job_id"]).status is Status.COMPLETED

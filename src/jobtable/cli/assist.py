@@ -124,7 +124,7 @@ def costs(
     as_json: AsJson = False,
 ) -> None:
     """Sum what models cost, of all jobs, also of those that were deleted."""
-    fields = [field for each in dict.fromkeys(by or [By.DAY]) for field in _FIELDS[each]]
+    fields: list[CostField] = [field for each in dict.fromkeys(by or [By.DAY]) for field in _FIELDS[each]]
     sums = services.assist.sum_costs(fields, first=first, last=last)
     print_list(sums, lambda each: _cost_row(each, fields), as_json=as_json, empty=_EMPTY)
 

@@ -57,7 +57,7 @@ def call(number: int, **changes: Any) -> AssistCall:
 
 def items() -> Iterator[Entity]:
     """The world."""
-    yield call(1)
+    yield call(1, cache="store")
     yield call(2, status=CallStatus.REFUSED)
     yield call(3)
     yield call(4, follows="chat-7", attempt=2)
@@ -141,6 +141,9 @@ WORLD = World(
             lambda s: [each.number for each in _batches(s).list_by_status(BatchStatus.SUBMITTED)], [2]
         ),
         ("assist", "Get a call"): Question(lambda s: [_reads(s).get_call("job-1", "chat-8").started_at], [at(1)]),
+        ("assist", "Answers to a request that other jobs may reuse"): Question(
+            lambda s: [each.call_id for each in _reads(s).list_reusable_answers(f"{1:064x}")], ["chat-8"]
+        ),
         ("assist", "The next try after a refused answer"): Question(_next_try, ["chat-5"]),
         ("assist", "What a job, or its tree, has used of models"): Question(_totals, [5, 6]),
         ("assist", "What models cost from day to day"): Question(

@@ -18,6 +18,7 @@ from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.stored.field_types import Status
 from jobtable.jobs.submit.definition import NewJob
 from jobtable.model import Json
+from jobtable.system import Owner
 from jobtable.testing import FakeClock
 from tests.assist.ledgers import (
     DOLLAR_A_MILLION,
@@ -257,6 +258,18 @@ def test_a_call_is_under_the_root_of_its_tree_and_counts_there(jobs: Jobs) -> No
         assert call.root_job_id == "root"
     assert total(jobs, "root", "tree").calls == 2
     assert total(jobs, "root", "tree").cost_nanodollars == 20_000
+    check_totals(jobs)
+
+
+def test_a_call_belongs_to_the_system_of_its_job_or_of_one_above(jobs: Jobs) -> None:
+    jobs.submit(NewJob(name="all", job_id="root", task="m:f", owner=Owner("evals", "e-1"), queue="never"))
+    jobs.submit(NewJob(name="some", job_id="middle", task="m:f", parent_job_id="root", queue="never"))
+    for job_id, system in (("below", "evals"), ("own", "jobs")):
+        parent = "middle" if job_id == "below" else None
+        ledger = ledger_of(jobs, held_job(jobs, job_id=job_id, parent_job_id=parent))
+        ledger.end(ledger.begin(plan()).call, "because", Usage(8, 2), tries=1, seconds=1)
+        assert [call.system for call in calls_of(jobs, job_id)] == [system]
+    assert {cost.system for cost in jobs.store.query(AssistCost.key())} == {"evals", "jobs"}
     check_totals(jobs)
 
 

@@ -62,7 +62,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.runs) < 4)
     def start(self, parent: str, tokens: int | None) -> None:
         lease = held_job(self.jobs, parent_job_id=parent, max_tokens=tokens, max_attempts=1)
-        self.runs.append(Run(lease, ledger_of(self.jobs, lease)))
+        self.runs.append(Run(lease, self.ledger_of(lease)))
 
     @rule(number=NUMBERS, question=QUESTIONS, cache=st.sampled_from(["job", "store", "off"]))
     @precondition(lambda self: self.runs)
@@ -124,7 +124,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.ended.append(run.lease.job.job_id)
             return
         lease = claim(self.jobs, run.lease.job.queue_name, instance_id="w-2")
-        self.runs.append(Run(lease, ledger_of(self.jobs, lease)))
+        self.runs.append(Run(lease, self.ledger_of(lease)))
 
     @rule(number=NUMBERS)
     @precondition(lambda self: any(not run.is_lost for run in self.runs))
@@ -140,7 +140,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def retry(self, number: int) -> None:
         job = self.jobs.retry(self.ended.pop(number % len(self.ended)))
         lease = claim(self.jobs, job.queue_name, instance_id="w-3")
-        self.runs.append(Run(lease, ledger_of(self.jobs, lease)))
+        self.runs.append(Run(lease, self.ledger_of(lease)))
 
     @rule(number=NUMBERS)
     @precondition(lambda self: self.ended)
@@ -189,6 +189,9 @@ class LedgerMachine(RuleBasedStateMachine):
         slots = self.store.find(ProviderSlots.key(provider="openai"))
         living = [until for until in (slots.holders if slots else {}).values() if until > self.clock.seconds()]
         assert len(living) <= MOST
+
+    def ledger_of(self, lease: Lease) -> StoreLedger:
+        return ledger_of(self.jobs, lease)
 
     def _run(self, number: int) -> Run:
         return self.runs[number % len(self.runs)]

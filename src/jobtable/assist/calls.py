@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from jobtable.assist.budgets import counted
 from jobtable.assist.call_texts import CallTexts, answer_of
+from jobtable.assist.costs import AssistReads
 from jobtable.assist.entities import AssistCall, AssistVectors, CallStatus
 from jobtable.assist.prices import Price, dollars
 from jobtable.assist.providers import Usage
@@ -144,9 +145,8 @@ class Calls(Ledger):
 
     def _reuse(self, plan: CallPlan) -> BegunCall | None:
         """Record the answer that another job has to the same request, or return None if there is none."""
-        request = AssistCall.by_request(request_sha256=plan.request_sha256, status=CallStatus.ANSWERED)
-        where = (AssistCall.cache == "store") & (AssistCall.reused_from == None)  # noqa: E711 - a condition
-        for found in self._store.query(request, where=where, limit=_MOST_ELSEWHERE, consistent=False):
+        answers = AssistReads(self._store, self._objects).list_reusable_answers(plan.request_sha256)
+        for found in answers.take(_MOST_ELSEWHERE):
             try:
                 answer = answer_of(self._objects, found)
             except ObjectNotFoundError:  # its job is being deleted

@@ -131,6 +131,13 @@ class AssistReads:
         )
         return next(iter(later.page(size=1, most_examined=_MOST_EXAMINED).items), None)
 
+    @access_pattern("Answers to a request that other jobs may reuse", index="GSI2")
+    def list_reusable_answers(self, request_sha256: str) -> Query[AssistCall]:
+        """List the calls with `cache="store"` that were sent and have a valid answer, oldest first."""
+        request = AssistCall.by_request(request_sha256=request_sha256, status=CallStatus.ANSWERED)
+        where = (AssistCall.cache == "store") & (AssistCall.reused_from == None)  # noqa: E711 - a condition
+        return self.store.query(request, where=where, consistent=False)
+
     def _answer_of(self, call: AssistCall) -> Json:
         key = answer_key(call)
         return call.answer if key is None else self._read_object(key)

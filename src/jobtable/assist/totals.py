@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import zip_longest
 
 from jobtable.assist.budgets import Budget, Counted
 from jobtable.assist.entities import OWN_JOBS, AssistCall, AssistCost, AssistTotal
@@ -29,9 +30,9 @@ class Totals:
 
     @cached_property
     def system(self) -> str:
-        """The system to which the job belongs."""
-        parent = self._line[1] if len(self._line) > 1 else None
-        owner = owner_of(self._job, parent)
+        """The system to which the job belongs, or else the nearest job above it."""
+        owners = (owner_of(job, parent) for job, parent in zip_longest(self._line, self._line[1:]))
+        owner = next(filter(None, owners), None)
         return OWN_JOBS if owner is None else owner.system
 
     @cached_property

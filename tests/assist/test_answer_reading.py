@@ -177,7 +177,7 @@ def test_an_error_of_a_validator_is_a_fault() -> None:
 # --- requests
 
 
-@given(st.lists(_UNICODE.filter(str.strip), min_size=1, max_size=3), st.floats(0, 2), st.integers(1, 9_999))
+@given(st.lists(_UNICODE.filter(str.strip), min_size=1, max_size=3), st.floats(0, 1), st.integers(1, 9_999))
 def test_equal_questions_have_equal_requests_and_others_do_not(texts: list[str], warmth: float, most: int) -> None:
     def request(model: str = "m", **changes: Any) -> str:
         messages = [{"role": "user", "content": text} for text in texts]

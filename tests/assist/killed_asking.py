@@ -76,12 +76,12 @@ class _WatchedBackend:
         self._backend.close()
 
 
-def ask_until_killed(url: str, openai_url: str, lease: Lease, points: int, answers: Path) -> None:
+def ask_until_killed(urls: tuple[str, str], openai_url: str, lease: Lease, points: int, answers: Path) -> None:
     """Ask everything, and write the answers to a file unless this process dies after so many points."""
     countdown = _Countdown(points)
     OpenAiProvider.chat = countdown.before(OpenAiProvider.chat)  # type: ignore[method-assign]  # in this process alone
     OpenAiProvider.embed = countdown.before(OpenAiProvider.embed)  # type: ignore[method-assign]
-    with open_jobs(url) as jobs:
+    with open_jobs(*urls) as jobs:
         jobs.store.backend = _WatchedBackend(jobs.store.backend, countdown)
         jobs.objects.put = countdown.before(jobs.objects.put)  # type: ignore[method-assign]
         answers.write_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from jobtable.assist.entities import CallStatus
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.lifecycle.leases import Lease, Outcome
 from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import main
 from jobtable.objects import key_parts
 from jobtable.testing.assist import AssistProcess, Charge, Reply
 from tests.assist.killed_asking import ask_everything, ask_until_killed, settings_for
@@ -30,16 +32,28 @@ def service() -> Iterator[AssistProcess]:
         yield started
 
 
-def test_a_process_that_is_killed_anywhere_pays_for_no_answer_twice(tmp_path: Path, service: AssistProcess) -> None:
-    url = f"file:{tmp_path / 'store.db'}"
+@pytest.fixture(params=["embedded", "DynamoDB Local"])
+def urls(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """A store and an object store that other processes can open."""
+    url, objects_url = f"file:{tmp_path / 'store.db'}", f"file:{tmp_path / 'objects'}"
+    if request.param == "DynamoDB Local":
+        endpoint = request.getfixturevalue("dynamodb_local_url").replace("http://", "dynamodb+http://a:b@")
+        url = f"{endpoint}?prefix=t{uuid.uuid4().hex[:12]}-"
+    return url, objects_url
+
+
+def test_a_process_that_is_killed_anywhere_pays_for_no_answer_twice(
+    tmp_path: Path, urls: tuple[str, str], service: AssistProcess
+) -> None:
     was_killed, points = True, 0
-    with Services.open(url) as services:
+    with Services.open(*urls) as services:
+        services.store.tables.create(main)
         jobs = services.engine
         while was_killed:
             before = len(service.charges)
             service.script(Reply(f"because {points}"), Reply("not JSON"), Reply('{"label": "spam"}'))
             lease = held_job(jobs, job_id=f"j-{points}", max_cost=1)
-            was_killed = run(url, service, lease, points, tmp_path / "answers") != 0
+            was_killed = run(urls, service, lease, points, tmp_path / "answers") != 0
             lease = taken_over(jobs, lease) if was_killed else lease
             answers = ask_everything(JobContext(jobs, lease, flush_seconds=NEVER), settings_for(service.openai_url))
             assert was_killed or answers == json.loads((tmp_path / "answers").read_text())
@@ -52,13 +66,14 @@ def test_a_process_that_is_killed_anywhere_pays_for_no_answer_twice(tmp_path: Pa
         for found in services.objects.list("jobs"):
             if key_parts(found.key)[2] == "assist":
                 assert services.is_referenced(found.key), found.key
+        services.store.tables.delete(main)
 
 
-def run(url: str, service: AssistProcess, lease: Lease, points: int, answers: Path) -> int:
+def run(urls: tuple[str, str], service: AssistProcess, lease: Lease, points: int, answers: Path) -> int:
     """Ask in a process of its own; return how it ended."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.assist.killed_asking", "openai"])
-    process = context.Process(target=ask_until_killed, args=(url, service.openai_url, lease, points, answers))
+    process = context.Process(target=ask_until_killed, args=(urls, service.openai_url, lease, points, answers))
     process.start()
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL)

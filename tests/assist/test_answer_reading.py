@@ -10,7 +10,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 
@@ -110,6 +110,7 @@ def test_every_class_has_a_schema_that_is_strict_or_known_not_to_be(made: BaseMo
 
 
 @given(_ANY)
+@example("\ud800")
 def test_no_text_of_a_model_breaks_anything(text: str) -> None:
     try:
         found = read(text, Every)
@@ -185,7 +186,7 @@ def test_equal_questions_have_equal_requests_and_others_do_not(texts: list[str],
         return request_text("p", question_of("label", messages, None, None, **given).request(model, None))
 
     assert request() == request()
-    others = {request("n"), request(temperature=warmth + 1), request(max_output_tokens=most + 1)}
+    others = {request("n"), request(temperature=warmth / 2 if warmth else 1.0), request(max_output_tokens=most + 1)}
     assert len({request(), *others}) == 4
     assert json.loads(request())["messages"][0]["content"] == texts[0]
 

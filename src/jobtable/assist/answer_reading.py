@@ -68,6 +68,8 @@ def read_answer(answer: ChatAnswer, shape: AnswerShape[M] | None) -> M | str:
         raise BadAnswerError("it is empty")
     if answer.finish == "length":
         raise BadAnswerError("it was cut at the maximum number of tokens; be shorter")
+    if clean(answer.text) != answer.text:
+        raise BadAnswerError("it is not valid Unicode; send no halves of surrogate pairs")
     return answer.text if shape is None else _read_object(answer.text, shape)
 
 

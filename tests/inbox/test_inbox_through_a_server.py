@@ -29,7 +29,7 @@ from jobtable.jobs.tasks import resolve
 from jobtable.remote.work import ServerWork, open_work
 from jobtable.settings import Settings
 
-SHIP = Question("Ship it?", choices=["yes", "no"], answer_within=timedelta(hours=1), about="/jobs")
+SHIP = Question("Ship it?", choices=["yes", "no"], answer_within=timedelta(hours=1), about="/jobs", system="shop")
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,7 @@ def test_what_is_refused_is_refused_as_at_the_store(inbox: Inbox, queue: str) ->
 
 def test_a_question_goes_through_a_server(inbox: Inbox) -> None:
     asked = inbox.ask(SHIP)
+    assert asked.task.system == "shop"
     assert (asked.task.title, asked.task.about, asked.task.answer_schema) == (
         "Ship it?",
         "/jobs",

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from jobtable.errors import ValueRefusedError
-from jobtable.inbox.questions import LONGEST_WAIT, Question, Questions
+from jobtable.inbox.questions import LONGEST_WAIT, WORKFLOWS, Question, Questions
 from jobtable.jobs.engine import Jobs
 from jobtable.workflows.message_handlers import Message
 
@@ -38,6 +38,7 @@ class QuestionMessage(BaseModel):
     expired_error: Annotated[str, _ERROR_NAME] = "Expired"
     deliver: str | None = None
     about: str | None = None
+    system: str = Field(WORKFLOWS, min_length=1, max_length=200)
     token: str | None = Field(None, validation_alias=AliasChoices("token", "TaskToken", "taskToken"))
 
     def question(self) -> Question:
@@ -52,6 +53,7 @@ class QuestionMessage(BaseModel):
             expired_error=self.expired_error,
             deliver=self.deliver,
             about=self.about,
+            system=self.system,
         )
 
 

@@ -38,7 +38,6 @@ class ServerInbox(Inbox):
 
     def ask(self, question: Question, *, by: str = "local", workflow_token: str | None = None) -> Asked:
         body = {each.name: to_jsonable_python(getattr(question, each.name)) for each in fields(Question)}
-        del body["system"]
         body["answer_within_seconds"] = question.answer_within.total_seconds()
         del body["answer_within"]
         asked = self._server.write("POST", "/inbox/questions", {**body, "token": workflow_token})

@@ -30,7 +30,15 @@ def test_tasks_for_people_are_told_apart_and_not_counted_short(serve: Callable[.
     assert counted() == "8"
     wait(8)
     assert counted() == "8+"
-    for path, last in (("/", 7), ("/executions/tasks", 8)):
+    for path, last in (("/", 7), ("/executions/tasks", 8), ("/inbox", 8)):
         shown = client.get(path).text
         assert "Check 2 albums" in shown
         assert f"Abbey Road by &lt;{last}&gt;, and 1 more" in shown, path
+    assert re.search('data-region="inbox-count">9<', client.get("/jobs").text)
+    assert "Check 2 albums" not in client.get("/inbox?kind=proposal").text
+    assert "Check 2 albums" not in client.get("/inbox?system=workflows").text
+    waiting = client.get("/api/v1/inbox-waiting", headers={"Accept": "application/json"}).json()
+    assert {(each["system"], each["path"].partition("%")[0], each["task_id"]) for each in waiting} == {
+        ("albums", "/executions/tasks/task", None)
+    }
+    assert all(each["due"] > each["since"] for each in waiting)

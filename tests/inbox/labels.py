@@ -39,6 +39,13 @@ def break_down(tx: Transaction, proposal: InboxTask, jobs: Jobs) -> None:
     raise KeyError("no such label")
 
 
+@applies
+def write_twice(tx: Transaction, proposal: InboxTask, jobs: Jobs) -> None:
+    """No transaction writes an item twice."""
+    for description in ("B", "C"):
+        tx.update(Queue.key(queue_name=proposal.payload["queue"]), Queue.description.set(description))
+
+
 def unmarked(tx: Transaction, proposal: InboxTask, jobs: Jobs) -> None:
     raise AssertionError("nobody calls a function that is not marked")
 

@@ -14,6 +14,7 @@ from jobtable.errors import (
     DefinitionError,
     LeaseLostError,
     NotFoundError,
+    RequestRefused,
     StaleProposalError,
     TaskClosedError,
     ValueRefusedError,
@@ -133,6 +134,29 @@ def test_a_proposal_that_nobody_accepts_expires(inbox: Inbox, watch: InboxWatch,
     assert list(inbox.list_due()) == []
     with pytest.raises(TaskClosedError, match="expired at"):
         inbox.accept(made.task_id)
+
+
+def test_a_proposal_is_not_accepted_after_its_time(jobs: Jobs, inbox: Inbox, clock: FakeClock) -> None:
+    made = inbox.propose(renaming("q", expires_in=timedelta(days=2)))
+    clock.advance(2 * 86400)
+    with pytest.raises(TaskClosedError, match="expired at"):
+        inbox.accept(made.task_id)
+    assert (inbox.get(made.task_id).status, inbox.get(made.task_id).closed_by) == (TaskStatus.EXPIRED, "time")
+    assert description(jobs) == ("A", 0)
+    with pytest.raises(ValueRefusedError, match="must be positive"):
+        inbox.propose(renaming("q", expires_in=timedelta(0)))
+
+
+def test_what_no_transaction_can_do_is_noted(jobs: Jobs, inbox: Inbox) -> None:
+    made = inbox.propose(renaming("q", apply=f"{HERE}:write_twice"))
+    with pytest.raises(RequestRefused, match="cannot include multiple operations on one item"):
+        inbox.accept(made.task_id)
+    assert "multiple operations" in str(inbox.get(made.task_id).problem)
+    inbox.add_rule(system="jobs")
+    waiting = inbox.propose(renaming("q", apply=f"{HERE}:write_twice"))
+    assert waiting.status is TaskStatus.PENDING
+    assert "accepts it, but" in str(waiting.problem)
+    assert description(jobs) == ("A", 0)
 
 
 def test_many_are_accepted_each_by_itself(jobs: Jobs, inbox: Inbox) -> None:

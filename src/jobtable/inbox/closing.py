@@ -13,6 +13,8 @@ from jobtable.store import Store, TryAgain
 from jobtable.store.transactions import Transaction
 
 LONGEST_REMARK = 2000
+BY_TIME = "time"
+"""Who closes a task that nobody did in time."""
 _ENDS = {
     TaskStatus.ANSWERED: "answered",
     TaskStatus.ACCEPTED: "accepted",

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from jobtable.clock import wall_time
 from jobtable.errors import (
     ConflictError,
-    DefinitionError,
     JobtableError,
     LeaseLostError,
     NotFoundError,
-    RequestError,
     StaleProposalError,
     TransactionFailedError,
     ValueRefusedError,
     kind_and_text,
 )
 from jobtable.inbox.acceptance_rules import Rules
-from jobtable.inbox.closing import add_closing, refuse_closed
+from jobtable.inbox.closing import BY_TIME, add_closing, close, refuse_closed
 from jobtable.inbox.entities import InboxRule, InboxTask, TaskKind, TaskStatus
 from jobtable.inbox.users_functions import load_marked
 from jobtable.jobs.engine import Jobs
@@ -59,9 +57,9 @@ class Proposals:
         if rule is not None:
             try:
                 return self._add(_accepted(task, rule), lease, rule)
-            except (LeaseLostError, RequestError):
-                raise
             except JobtableError as error:
+                if error.retryable or isinstance(error, LeaseLostError):
+                    raise
                 problem = f"rule {rule.rule_id} accepts it, but: {error}"
         return self._add(task.replace(problem=problem and problem[:LONGEST_PROBLEM]), lease)
 
@@ -96,35 +94,25 @@ class Proposals:
 
     def _add(self, task: InboxTask, lease: Lease | None, rule: InboxRule | None = None) -> InboxTask:
         """Store a task; if a rule has accepted it, with what it changes, as long as the rule exists."""
-
-        def write(tx: Transaction) -> None:
-            tx.add(task)
-            if lease is not None:
-                check_lease(tx, lease)
-            if rule is not None:
-                tx.check(InboxRule.key(rule_id=rule.rule_id), InboxRule.created_at.exists())
-
-        if lease is None:
-            return self._stored(task, write, applies=rule is not None)
-        with lost_if_refused(lease):
-            return self._stored(task, write, applies=rule is not None)
-
-    def _stored(self, task: InboxTask, write: Callable[[Transaction], None], *, applies: bool) -> InboxTask:
         tx = self._store.transaction()
-        write(tx)
+        tx.add(task)
+        if lease is not None:
+            check_lease(tx, lease)
+        if rule is not None:
+            tx.check(InboxRule.key(rule_id=rule.rule_id), InboxRule.created_at.exists())
         own = len(tx)
-        if applies:
+        if rule is not None:
             self._add_change(tx, task)
-        try:
-            tx.commit()
-        except TransactionFailedError as error:
-            existing = self._store.find(InboxTask.key(task_id=task.task_id))
-            if existing is not None:  # the same proposal was faster
-                return existing
-            changed = [failure for failure in error.failures if failure.index >= own]
-            if changed:
-                raise _stale(task, changed) from error
-            raise
+        with nullcontext() if lease is None else lost_if_refused(lease):
+            try:
+                tx.commit()
+            except TransactionFailedError as error:
+                existing = self._store.find(InboxTask.key(task_id=task.task_id))
+                if existing is not None:  # the same proposal was faster
+                    return existing
+                if changed := [failure for failure in error.failures if failure.index >= own]:
+                    raise _stale(task, changed) from error
+                raise
         return task
 
     # --- accepting --------------------------------------------------------------------------------------------------
@@ -137,6 +125,8 @@ class Proposals:
         """
         task = self._store.get(InboxTask.key(task_id=task_id))
         refuse_closed(task, TaskKind.PROPOSAL)
+        if wall_time(self._store.clock) >= task.expires_at:
+            refuse_closed(close(self._store, task_id, TaskStatus.EXPIRED, BY_TIME))
         tx = self._store.transaction()
         add_closing(tx, task, TaskStatus.ACCEPTED, by, self._store.clock.now(), InboxTask.problem.set(None))
         try:
@@ -147,8 +137,9 @@ class Proposals:
             stale = _stale(task, [failure for failure in error.failures if failure.index > 0])
             self._record(task, stale)
             raise stale from error
-        except (ConflictError, DefinitionError) as error:
-            self._record(task, error)
+        except JobtableError as error:
+            if not error.retryable:
+                self._record(task, error)
             raise
         return self._store.get(InboxTask.key(task_id=task_id))
 

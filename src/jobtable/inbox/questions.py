@@ -17,7 +17,7 @@ from jobtable.errors import (
 )
 from jobtable.inbox import delivery
 from jobtable.inbox.answer_tokens import check_token, random_token, token_digest
-from jobtable.inbox.closing import LONGEST_REMARK, close, refuse_closed
+from jobtable.inbox.closing import BY_TIME, LONGEST_REMARK, close, refuse_closed
 from jobtable.inbox.entities import InboxTask, TaskKind, TaskStatus
 from jobtable.inbox.schema_checks import check_answer, check_schema
 from jobtable.inbox.waiting_workflows import WaitingWorkflows
@@ -228,7 +228,7 @@ class Questions:
 
     def _close_if_pending(self, task: InboxTask, status: TaskStatus) -> InboxTask:
         try:
-            return close(self._store, task.task_id, status, "time" if status is TaskStatus.EXPIRED else "its workflow")
+            return close(self._store, task.task_id, status, BY_TIME if status is TaskStatus.EXPIRED else "its workflow")
         except TaskClosedError:
             return self._store.get(InboxTask.key(task_id=task.task_id))
 

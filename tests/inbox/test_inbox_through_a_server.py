@@ -162,7 +162,7 @@ def test_only_those_with_full_access_close_tasks(served: Served, queue: str) -> 
         f"/api/v1/inbox/{asked.task.task_id}/token": None,
         "/api/v1/inbox-batches/accept": {"task_ids": [made.task_id]},
         "/api/v1/inbox-rules": {"subject": "label"},
-        "/api/v1/inbox/questions": {"title": "?"},
+        "/api/v1/inbox-questions": {"title": "?"},
     }
     for address, body in bodies.items():
         for client in (reader, worker, served.client()):

@@ -102,7 +102,7 @@ def test_every_list_has_a_cursor(description: dict[str, Any]) -> None:
 
 def test_what_creates_takes_an_idempotency_key(description: dict[str, Any]) -> None:
     # What they answer holds a secret, which is not kept: it is shown once.
-    secrets = {"POST /api/v1/tokens", "POST /api/v1/tasks", "POST /api/v1/inbox/questions"}
+    secrets = {"POST /api/v1/tokens", "POST /api/v1/tasks", "POST /api/v1/inbox-questions"}
     for name, operation in operations(description):
         if "201" in operation["responses"] and name not in secrets:
             assert "Idempotency-Key" in {each["name"] for each in operation["parameters"]}, name

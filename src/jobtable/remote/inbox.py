@@ -34,13 +34,13 @@ class ServerInbox(Inbox):
         self._server = server
 
     def propose(self, proposal: Proposal, *, by: str = "local") -> InboxTask:
-        return self.get(self._server.create("/inbox/proposals", _body(proposal))["task_id"])
+        return self.get(self._server.create("/inbox-proposals", _body(proposal))["task_id"])
 
     def ask(self, question: Question, *, by: str = "local", workflow_token: str | None = None) -> Asked:
         body = {each.name: to_jsonable_python(getattr(question, each.name)) for each in fields(Question)}
         body["answer_within_seconds"] = question.answer_within.total_seconds()
         del body["answer_within"]
-        asked = self._server.write("POST", "/inbox/questions", {**body, "token": workflow_token})
+        asked = self._server.write("POST", "/inbox-questions", {**body, "token": workflow_token})
         return Asked(self.get(asked["task_id"]), asked["token"])
 
     def accept(self, task_id: str, *, by: str = "local") -> InboxTask:

@@ -208,14 +208,14 @@ def get_inbox_task(task_id: TaskId, inbox: TheInbox) -> InboxTaskView:
     return _view(inbox.get(task_id))
 
 
-@creation.post("/inbox/proposals", status_code=201)
+@creation.post("/inbox-proposals", status_code=201)
 @allow(WRITE)
 def propose_change(body: ProposalBody, inbox: TheInbox, caller: CallerName) -> InboxTaskView:
     """Propose a change. A rule may accept it at once; one with the same key is returned as it is."""
     return _view(inbox.propose(body.proposal(), by=caller))
 
 
-@router.post("/inbox/questions", status_code=201)
+@router.post("/inbox-questions", status_code=201)
 @allow(WRITE)
 def ask_question(body: QuestionMessage, inbox: TheInbox, caller: CallerName) -> AskedTask:
     """Ask a person. `token` is the task token or callback id of the workflow that waits for the answer."""

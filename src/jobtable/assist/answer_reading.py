@@ -39,7 +39,7 @@ class AnswerShape(Generic[M]):
         try:
             return AnswerShape(output, output.model_json_schema())
         except PydanticUserError as error:
-            reason = str(error).partition("\n")[0]
+            reason, *_ = str(error).splitlines()
             raise ValueRefusedError(f"no model can be asked for {output.__name__}: {reason}") from error
 
     @property

@@ -47,7 +47,7 @@ def answer_class(schema: Mapping[str, Any]) -> type[BaseModel]:
     try:
         validator = jsonschema_rs.validator_for(dict(schema), retriever=_refuse_to_fetch)
     except (jsonschema_rs.ValidationError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
+        reason, *_ = str(error).splitlines()
         raise ValueRefusedError(f"the schema of the answer is not a JSON schema: {reason}") from error
 
     class Answer(RootModel[Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -233,6 +234,22 @@ def test_a_call_is_shown_with_all_that_was_said(pages: httpx.Client) -> None:
     assert "2 vectors of 3 numbers" in pages.get(f"/assist/calls/{JOB}/{EMBEDDED}").text
     assert "No model was asked" in pages.get(f"/assist/calls/{WITHOUT}/{ANSWERED}").text
     assert f'href="/assist/calls/{JOB}/{ANSWERED}"' in pages.get(f"/assist/calls/{JOB}/{REUSED}").text
+
+
+def test_a_batch_is_shown_by_its_lines(served: Served, pages: httpx.Client) -> None:
+    assist = served.services.assist
+    lines = [
+        {"messages": [{"role": "user", "content": f"comment {n}"}], "schema": {"type": "object"}} for n in range(250)
+    ]
+    key = "jobs/deleted-job/assist/chat-batch.request.json"
+    served.services.objects.put(key, json.dumps({"batch": 1, "requests": lines}).encode())
+    answers = [{"id": "line-1", "text": "spam", "finish": "stop"}]
+    call = assist.get_call(JOB, ANSWERED).replace(job_id="deleted-job", call_id="chat-batch", request_key=key)
+    assist.store.put(call.replace(answer=answers, date=call.date - timedelta(days=400)))
+    page = pages.get("/assist/calls/deleted-job/chat-batch").text
+    for told in ("the first 200 of 250", "Line 200", "comment 199", "Schema of the answer", "spam", "a deleted job"):
+        assert told in page, told
+    assert "comment 200" not in page
 
 
 def test_a_call_whose_text_is_gone_says_so(served: Served, pages: httpx.Client) -> None:

@@ -225,6 +225,8 @@ def _print_call(whole: WholeCall) -> None:
         _print_text(str(message.get("role", "?")), message.get("content"))
     for number, text in enumerate(request.get("texts", ()), start=1):
         _print_text(f"text {number}", text)
+    for number, line in enumerate(request.get("requests", ()), start=1):  # of a batch
+        _print_text(f"line {number}", line.get("messages") or line.get("texts"))
     if request.get("schema"):
         _print_text("schema", request["schema"])
     if whole.answer is not None:

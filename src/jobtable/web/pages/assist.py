@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date as Date  # noqa: N812 - a field is called date
 from datetime import timedelta
+from itertools import accumulate
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -34,6 +35,9 @@ _LATEST = 20
 _MOST_GROUPS = 50
 """Rows of a table of costs; the cheapest are left out."""
 _MOST_MESSAGES = 200
+_MOST_LETTERS = 500_000
+_CONTENT = ("messages", "texts", "requests", "schema")
+"""Members of a request that are shown by themselves."""
 _TABLES: tuple[tuple[str, tuple[CostField, ...]], ...] = (
     ("By model", ("provider", "model")),
     ("By purpose", ("purpose",)),
@@ -172,6 +176,8 @@ def show_call(request: Request, job_id: JobId, call_id: CallId, assist: TheAssis
     """Show a call with its prompt and its answer."""
     whole = assist.read_call(job_id, call_id)
     sent = whole.request or {}
+    messages = list(_messages(sent))
+    about = next(iter(sent.get("requests", ())), {}) | sent  # the lines of a batch are alike
     return render(
         request,
         "assist/call.html",
@@ -180,21 +186,30 @@ def show_call(request: Request, job_id: JobId, call_id: CallId, assist: TheAssis
         job=store.find(Job.key(job_id=job_id)),
         next_call_id=whole.next_call_id,
         is_sent_known=whole.request is not None,
-        messages=list(_messages(sent))[:_MOST_MESSAGES],
-        schema=pretty(sent["schema"]) if sent.get("schema") else "",
-        settings={name: value for name, value in sent.items() if name not in ("messages", "texts", "schema")},
+        messages=_first(messages),
+        message_count=len(messages),
+        schema=pretty(about["schema"]) if about.get("schema") else "",
+        settings={name: value for name, value in about.items() if name not in _CONTENT},
         answer=_answer(whole.answer),
         finish=whole.answer.get("finish") if isinstance(whole.answer, dict) else None,
         answer_key=answer_key(whole.call),
     )
 
 
-def _messages(sent: dict[str, Any]) -> list[ShownMessage]:
-    found = [
-        ShownMessage(str(each.get("role", "?")), _content(each.get("content"))) for each in sent.get("messages", ())
-    ]
-    texts = sent.get("texts", ())
-    return found + [ShownMessage(f"text {number}", text) for number, text in enumerate(texts, start=1)]
+def _first(messages: list[ShownMessage]) -> list[ShownMessage]:
+    """Return the messages that a page can show: so many, and none after so many characters."""
+    letters = accumulate((len(each.text) for each in messages), initial=0)
+    return [each for each, before in zip(messages[:_MOST_MESSAGES], letters, strict=False) if before < _MOST_LETTERS]
+
+
+def _messages(sent: dict[str, Any]) -> Iterator[ShownMessage]:
+    """Yield what was said: messages, texts, or the lines of a batch."""
+    for each in sent.get("messages", ()):
+        yield ShownMessage(str(each.get("role", "?")), _content(each.get("content")))
+    for number, text in enumerate(sent.get("texts", ()), start=1):
+        yield ShownMessage(f"text {number}", text)
+    for number, line in enumerate(sent.get("requests", ()), start=1):
+        yield ShownMessage(f"line {number}", "\n\n".join(each.text for each in _messages(line)))
 
 
 def _content(content: Any) -> str:

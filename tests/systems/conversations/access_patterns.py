@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from tests.access_patterns import Question, World
 
@@ -20,9 +21,13 @@ from jobtable.systems.conversations.entities import (
     CommentClusterAssignment,
     CommentEmbedding,
     CommentExtremity,
+    CommentOpinion,
     ConversationRun,
     GraphEdge,
     JobResult,
+    OpinionGroup,
+    ParticipantOpinion,
+    Point,
     StoredFile,
     TopicName,
 )
@@ -44,6 +49,23 @@ def results(job_id: str, conversation_id: str, clock: FakeClock, comments: range
         yield make.create_comment_extremity(
             conversation_id, comment, 0.5, calculation_method="variance", clock=clock, job_id=job_id
         )
+        yield from opinions(job_id, conversation_id, clock, comment)
+
+
+def opinions(job_id: str, conversation_id: str, clock: FakeClock, number: int) -> Iterator[JobResult]:
+    """What one participant thinks of one comment, in a group of one."""
+    of_job: dict[str, Any] = {"job_id": job_id, "conversation_id": conversation_id, "created_at": clock.now()}
+    counts: dict[str, Any] = {"votes": 1, "agrees": 1, "disagrees": 0}
+    measures: dict[str, Any] = {
+        "consensus_agree": 0.6,
+        "consensus_disagree": 0.3,
+        "divisiveness": 0.0,
+        "priority": 1.0,
+        "reach": 0.0,
+    }
+    yield CommentOpinion(**of_job, comment_id=number, **counts, **measures)
+    yield OpinionGroup(**of_job, group_id=number, size=1, position=Point(x=0, y=0))
+    yield ParticipantOpinion(**of_job, participant_id=str(number), position=Point(x=0, y=0), votes=1)
 
 
 def items() -> Iterator[Entity]:
@@ -108,6 +130,15 @@ WORLD = World(
         ),
         ("conversations", "Get a specific item: comment extremity"): Question(
             lambda s: [Conversations(s).get_result(CommentExtremity, "job-1", 9).extremity_value], [0.5]
+        ),
+        ("conversations", "Get a specific item: comment opinion"): Question(
+            lambda s: [Conversations(s).get_result(CommentOpinion, "job-1", 9).agrees], [1]
+        ),
+        ("conversations", "Get a specific item: opinion group"): Question(
+            lambda s: [Conversations(s).get_result(OpinionGroup, "job-1", 9).size], [1]
+        ),
+        ("conversations", "Get a specific item: participant"): Question(
+            lambda s: [Conversations(s).get_result(ParticipantOpinion, "job-1", "9").votes], [1]
         ),
     },
 )

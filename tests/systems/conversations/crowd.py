@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.systems.conversations.access_patterns import opinions
 from tests.web.crowd import START, at
 
 from jobtable.app import Services
@@ -51,5 +52,5 @@ def _conversation(count: int) -> Iterator[Entity]:
             make.create_topic_name("talk", 0, n, "Parks", model_name="m", clock=clock, job_id="x"),
             make.create_comment_extremity("talk", n, 0.5, calculation_method="v", clock=clock, job_id="x"),
         )
-        for each in made:
+        for each in (*made, *opinions("x", "talk", clock, n)):
             yield each.replace(job_id=stages[type(each).__name__])

@@ -34,7 +34,7 @@ def test_a_conversation_from_export_to_deletion() -> None:
     run_id = first["run"]["run_id"]
     assert first["root"]["status"] == "COMPLETED"
     assert {stage: job["status"] for stage, job in first["stages"].items()} == dict.fromkeys(
-        ("EMBEDDING", "CLUSTERING", "LAYOUT", "KEYWORDS", "TOPICS", "EXTREMITY"), "COMPLETED"
+        ("EMBEDDING", "CLUSTERING", "LAYOUT", "KEYWORDS", "TOPICS", "OPINIONS", "EXTREMITY"), "COMPLETED"
     )
     assert all(first["results"].values())
     again = answer("rerun", run_id, "--from", "topics")["run"]["run_id"]
@@ -42,7 +42,7 @@ def test_a_conversation_from_export_to_deletion() -> None:
     compared = answer("compare", run_id, again)
     assert all(table["one"] == table["other"] == table["same"] for table in compared["tables"])
     assert "The results are the same." in run("compare", run_id, again).stderr
-    for table in ("embeddings", "assignments", "clusters", "edges", "topics", "extremity"):
+    for table in ("embeddings", "assignments", "clusters", "edges", "topics", "extremity", "opinions", "participants"):
         assert len(answer("show", run_id, "--table", table, "--limit", "2")) == 2
         assert run("show", run_id, "--table", table).exit_code == 0
     assert answer("delete", run_id, "--yes")["results"] == sum(first["results"].values())

@@ -34,15 +34,18 @@ from jobtable.systems.conversations.entities import (
     CommentClusterAssignment,
     CommentEmbedding,
     CommentExtremity,
+    CommentOpinion,
     ConversationRun,
     GraphEdge,
     JobResult,
+    OpinionGroup,
+    ParticipantOpinion,
     TopicName,
 )
 from jobtable.systems.conversations.example import generate_export
 from jobtable.systems.conversations.pipeline import STAGE_OF, PipelineStage, stage_job_id, stages_from
 from jobtable.systems.conversations.run_comparison import compare_runs
-from jobtable.systems.conversations.service import tables
+from jobtable.systems.conversations.service import Conversations, tables
 from jobtable.testing import FakeClock
 
 REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
@@ -103,9 +106,24 @@ def check_results(jobs: Jobs, run: Run, comments: int) -> None:
         assert set(each.top_comment_ids) <= set(inside)
     edges = list(runs.list_results(run_id, GraphEdge))
     assert all(edge.source_id < edge.target_id for edge in edges)
+    check_opinions(runs, run_id)
 
 
-def test_a_run_fills_all_six_tables(each_jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+def check_opinions(runs: ConversationRuns, run_id: str) -> None:
+    """Groups have their members, and what represents them are comments that were analysed."""
+    participants = list(runs.list_results(run_id, ParticipantOpinion))
+    opinions = {each.comment_id: each for each in runs.list_results(run_id, CommentOpinion)}
+    for group in runs.list_results(run_id, OpinionGroup):
+        assert group.size == sum(each.group_id == group.group_id for each in participants)
+        for chosen in group.representative_comments:
+            opinion = opinions[chosen.comment_id]
+            assert not opinion.is_moderated_out
+            assert not opinion.is_about_self
+            (votes,) = (each for each in opinion.groups if each.group_id == group.group_id)
+            assert (chosen.votes, chosen.count) == (votes.votes, votes.agrees if chosen.agrees else votes.disagrees)
+
+
+def test_a_run_fills_all_tables(each_jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     run = analysed(each_jobs, small)
     expected = len(generate_export(1, comments=40, voters=20, votes_per_voter=20).without_moderated_out().comments)
     check_results(each_jobs, run, expected)
@@ -419,8 +437,33 @@ def test_objects_of_runs_are_known_to_the_sweep(jobs: Jobs, small: tuple[bytes, 
     assert jobs.store.get(ConversationRun.key(run_id=run.root.job_id)).votes.size_bytes == len(small[1])
 
 
+def test_a_run_of_an_earlier_version_is_run_again_with_its_opinions(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    """A stage that the earlier version did not have runs anew, instead of being copied."""
+    source = analysed(jobs, small)
+    opinions = source.stages[PipelineStage.OPINIONS]
+    Conversations(jobs.store).delete_job(opinions.job_id)
+    jobs.store.delete(Job.key(job_id=opinions.job_id))
+    again = ConversationRuns(jobs).rerun(source.record.run_id, PipelineStage.TOPICS)
+    run_jobs(jobs, QUEUE)
+    run = ConversationRuns(jobs).get(again.record.run_id)
+    assert run.status is Status.COMPLETED, {stage: job.message for stage, job in run.stages.items()}
+    check_opinions(ConversationRuns(jobs), run.record.run_id)
+
+
+def test_strict_moderation_leaves_out_what_nobody_accepted(jobs: Jobs) -> None:
+    """Comments that no moderator has seen are analysed only if moderation is loose."""
+    comments = b"comment-id,comment-body,moderated\n1,More trees,1\n2,More buses,0\n3,More noise,-1\n"
+    files = comments, b"comment-id,voter-id,vote\n1,1,1\n2,1,-1\n3,1,1\n"
+    for strict, kept in ((True, [1]), (False, [1, 2])):
+        run = analysed(jobs, files, RunSettings(strict_moderation=strict))
+        found = ConversationRuns(jobs).list_results(run.record.run_id, CommentExtremity)
+        assert [each.comment_id for each in found] == kept
+    with pytest.raises(ValueRefusedError, match="strict"):
+        ConversationRuns(jobs).start("c", *files, RunSettings(includes_moderated=True, strict_moderation=True))
+
+
 def test_stage_jobs_have_ids_of_their_own() -> None:
-    assert len({stage_job_id(run, stage) for run in ("a", "b") for stage in PipelineStage}) == 12
+    assert len({stage_job_id(run, stage) for run in ("a", "b") for stage in PipelineStage}) == 14
 
 
 @pytest.mark.parametrize("folder", [path.parent for path in REAL], ids=lambda folder: folder.name)

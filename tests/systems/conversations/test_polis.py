@@ -25,7 +25,7 @@ def results_of(export: PolisExport) -> list[JobResult]:
     clock = FakeClock(datetime(2025, 7, 24, tzinfo=UTC))
     vectors = embed_tfidf([comment.text for comment in export.comments])
     made: list[JobResult] = []
-    for (comment_id, _, _), vector in zip(export.comments, vectors, strict=True):
+    for (comment_id, *_), vector in zip(export.comments, vectors, strict=True):
         made.append(DataConverter.create_comment_embedding("c", comment_id, vector, clock=clock, job_id="run"))
         votes = [vote.value for vote in export.votes if vote.comment_id == comment_id]
         made.append(

@@ -37,8 +37,11 @@ from jobtable.systems.conversations.entities import (
     CommentClusterAssignment,
     CommentEmbedding,
     CommentExtremity,
+    CommentOpinion,
     GraphEdge,
     JobResult,
+    OpinionGroup,
+    ParticipantOpinion,
     TopicName,
 )
 from jobtable.systems.conversations.pipeline import PIPELINE, PipelineStage
@@ -62,6 +65,9 @@ class ResultTable(StrEnum):
     EDGES = "edges"
     TOPICS = "topics"
     EXTREMITY = "extremity"
+    OPINIONS = "opinions"
+    GROUPS = "groups"
+    PARTICIPANTS = "participants"
 
 
 _KINDS: dict[ResultTable, type[JobResult]] = {
@@ -71,6 +77,9 @@ _KINDS: dict[ResultTable, type[JobResult]] = {
     ResultTable.EDGES: GraphEdge,
     ResultTable.TOPICS: TopicName,
     ResultTable.EXTREMITY: CommentExtremity,
+    ResultTable.OPINIONS: CommentOpinion,
+    ResultTable.GROUPS: OpinionGroup,
+    ResultTable.PARTICIPANTS: ParticipantOpinion,
 }
 
 
@@ -89,13 +98,16 @@ def analyze(
     include_moderated: Annotated[
         bool, typer.Option("--include-moderated", help="Include comments that were moderated out")
     ] = False,
+    strict_moderation: Annotated[
+        bool, typer.Option("--strict-moderation", help="Leave out comments that no moderator accepted, too")
+    ] = False,
     submit_only: OnlySubmit = False,
     user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Analyse an export: embeddings, clusters, layout, keywords, topics, and how divisive each comment is."""
+    """Analyse an export: topics, opinion groups and what represents them, consensus, and what divides people."""
     settings = chosen_settings(store, objects, user=user, creates=True)
     _refuse_without_extra(settings, submit_only=submit_only)
     files = read_files(export)
@@ -103,7 +115,9 @@ def analyze(
         run = services.get(ConversationRuns).start(
             conversation or export.resolve().name,
             *files,
-            RunSettings(seed=seed, embed=embed, includes_moderated=include_moderated),
+            RunSettings(
+                seed=seed, embed=embed, includes_moderated=include_moderated, strict_moderation=strict_moderation
+            ),
             user=settings.user,
         )
         _finish(services, run, settings, submit_only=submit_only, as_json=as_json)

@@ -59,6 +59,8 @@ class RunSettings:
     embed: str | None = None
     """`module:function` from texts to an array; by default TF-IDF and a truncated SVD."""
     includes_moderated: bool = False
+    strict_moderation: bool = False
+    """Whether comments that no moderator accepted are left out as well, as participants did not see them."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Deleted:
     """What the deletion of a run removed."""
 
     results: int
-    """Items in the six tables."""
+    """Items in the tables of results."""
     items: int
     """Items of the jobs."""
 
@@ -126,6 +128,7 @@ class ConversationRuns:
             seed=settings.seed,
             embed=settings.embed,
             includes_moderated=settings.includes_moderated,
+            strict_moderation=settings.strict_moderation or None,
         )
         return self._start(record, (comments_csv, votes_csv), queue, frozenset(PipelineStage))
 
@@ -146,6 +149,8 @@ class ConversationRuns:
         """
         source = self.get(run_id)
         anew = stages_from(first)
+        if source.status is Status.COMPLETED:
+            anew |= {stage for stage in PipelineStage if stage not in source.stages}  # of an earlier version
         for stage in PipelineStage:
             job = source.stages.get(stage)
             if stage not in anew and (job is None or job.status is not Status.COMPLETED):
@@ -248,8 +253,13 @@ class ConversationRuns:
         """Yield the results of one kind that a run stored, by range key."""
         return self._results.list_by_job(kind, stage_job_id(run_id, STAGE_OF[kind]))
 
+    def job_of(self, kind: type[JobResult], job_id: str) -> str:
+        """Return the job that stored the results of one kind: of a run, one of its stages; else the job itself."""
+        is_run = self._store.find(ConversationRun.key(run_id=job_id)) is not None
+        return stage_job_id(job_id, STAGE_OF[kind]) if is_run else job_id
+
     def count_results(self, run_id: str) -> dict[str, int]:
-        """Count the results of a run in each of the six tables."""
+        """Count the results of a run in each table."""
         return {kind.__schema__.table.name: self.list_results(run_id, kind).count() for kind in STAGE_OF}
 
     def is_referenced(self, key: str) -> bool:
@@ -350,12 +360,12 @@ def checked_settings(settings: RunSettings | None, comments_csv: bytes, votes_cs
     settings = settings or RunSettings()
     _checked_seed(settings.seed)
     export = parse_export(comments_csv, votes_csv)
-    kept = export if settings.includes_moderated else export.without_moderated_out()
-    if not kept.comments:
-        taken_out = len(export.comments)
-        raise ValueRefusedError(
-            f"there is no comment to analyse: all {taken_out} are moderated out" if taken_out else "there is no comment"
-        )
+    strict = settings.strict_moderation
+    if not settings.includes_moderated and not any(each.is_shown(strict=strict) for each in export.comments):
+        why = f"all {len(export.comments)} are moderated out" if export.comments else "there is no comment"
+        raise ValueRefusedError(f"there is no comment to analyse: {why}")
+    if settings.includes_moderated and strict:
+        raise ValueRefusedError("an analysis of moderated comments cannot be strict about moderation")
     if settings.embed is not None and not all(settings.embed.partition(":")):
         raise ValueRefusedError(f"embed must have the form module:function, not {settings.embed!r}")
     return settings

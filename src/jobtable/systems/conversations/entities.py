@@ -1,8 +1,8 @@
-"""The six tables of conversation analysis, one entity each and keyed by job, and the runs that fill them."""
+"""The tables of conversation analysis, one entity each and keyed by job, and the runs that fill them."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -27,8 +27,21 @@ cluster_structures = _table("Delphi_CommentClustersStructureKeywords", "cluster_
 graph_edges = _table("Delphi_UMAPGraph", "edge_id")
 topic_names = _table("Delphi_CommentClustersLLMTopicNames", "topic_key")
 extremities = _table("Delphi_CommentExtremity", "comment_id")
+comment_opinions = _table("Delphi_CommentOpinions", "comment_id")
+opinion_groups = _table("Delphi_OpinionGroups", "group_id")
+participant_opinions = _table("Delphi_ParticipantOpinions", "participant_id")
 
-TABLES = (embeddings, cluster_assignments, cluster_structures, graph_edges, topic_names, extremities)
+TABLES = (
+    embeddings,
+    cluster_assignments,
+    cluster_structures,
+    graph_edges,
+    topic_names,
+    extremities,
+    comment_opinions,
+    opinion_groups,
+    participant_opinions,
+)
 
 
 class JobResult(Entity):
@@ -145,6 +158,77 @@ class CommentExtremity(JobResult, table=extremities):
     disagree_share: Share | None = None
 
 
+class GroupVotes(Part):
+    """The votes of one opinion group on a comment."""
+
+    group_id: Count
+    votes: Count
+    agrees: Count
+    disagrees: Count
+
+
+class CommentOpinion(JobResult, table=comment_opinions):
+    """What participants and their groups think of a comment, by Polis' measures."""
+
+    comment_id: Count
+    votes: Count
+    """All that were cast, also by those who voted again: the numbers that Polis publishes."""
+    agrees: Count
+    disagrees: Count
+    groups: list[GroupVotes] = []
+    """By the last vote of each participant."""
+    consensus_agree: Share
+    """Group-informed consensus: the product over all groups of the share that agrees."""
+    consensus_disagree: Share
+    majority: Literal["agree", "disagree"] | None = None
+    """Whether it is among the comments that most participants clearly agree or disagree with."""
+    divisiveness: Share
+    """The largest gap between the shares of two groups that agree, or that disagree."""
+    priority: Annotated[float, Field(ge=0)]
+    """How urgently Polis asks for more votes on it."""
+    reach: Annotated[float, Field(ge=0)]
+    """How far it pulls participants apart in the plane of opinions."""
+    is_about_self: bool = False
+    """Whether it says who its author is: no opinion, so it represents no group and is no consensus."""
+    is_moderated_out: bool = False
+
+
+class Representative(Part):
+    """A comment that represents a group, with the numbers of the direction in which it does."""
+
+    comment_id: Count
+    agrees: bool
+    """Whether the group agrees with it, or disagrees."""
+    votes: Count
+    count: Count
+    """How many of these votes have that direction."""
+    share: Share
+    share_z: float
+    ratio: float
+    """The share divided by that of everybody else."""
+    ratio_z: float
+    is_best_agreed: bool = False
+
+
+class OpinionGroup(JobResult, table=opinion_groups):
+    """Participants who vote alike."""
+
+    group_id: Count
+    size: Count
+    position: Point
+    representative_comments: list[Representative] = []
+
+
+class ParticipantOpinion(JobResult, table=participant_opinions):
+    """Where a participant is in the plane of opinions."""
+
+    participant_id: NonEmpty
+    group_id: Count | None = None
+    """None with too few votes to be placed."""
+    position: Point
+    votes: Count
+
+
 class StoredFile(Part):
     """A file in object storage."""
 
@@ -169,6 +253,8 @@ class ConversationRun(Entity, table=main, type="CONVERSATION_RUN"):
     embed: str | None = None
     """`module:function` from texts to an array; by default TF-IDF and a truncated SVD."""
     includes_moderated: bool = False
+    strict_moderation: bool | None = None
+    """Whether comments that no moderator accepted are left out as well."""
     source_run_id: str | None = None
     """The run whose results were copied up to `first_stage`."""
     first_stage: str | None = None

@@ -11,8 +11,11 @@ from jobtable.systems.conversations.entities import (
     CommentClusterAssignment,
     CommentEmbedding,
     CommentExtremity,
+    CommentOpinion,
     GraphEdge,
     JobResult,
+    OpinionGroup,
+    ParticipantOpinion,
     TopicName,
 )
 
@@ -29,6 +32,7 @@ class PipelineStage(StrEnum):
     LAYOUT = "LAYOUT"
     KEYWORDS = "KEYWORDS"
     TOPICS = "TOPICS"
+    OPINIONS = "OPINIONS"
     EXTREMITY = "EXTREMITY"
 
 
@@ -53,7 +57,12 @@ PIPELINE: dict[PipelineStage, StageDeclaration] = {
         f"{_STAGES}:describe_clusters", (PipelineStage.CLUSTERING, PipelineStage.LAYOUT), (CommentCluster,)
     ),
     PipelineStage.TOPICS: StageDeclaration(f"{_STAGES}:name_topics", (PipelineStage.KEYWORDS,), (TopicName,)),
-    PipelineStage.EXTREMITY: StageDeclaration(f"{_STAGES}:measure_extremity", (), (CommentExtremity,)),
+    PipelineStage.OPINIONS: StageDeclaration(
+        f"{_STAGES}:find_opinions", (), (CommentOpinion, OpinionGroup, ParticipantOpinion)
+    ),
+    PipelineStage.EXTREMITY: StageDeclaration(
+        f"{_STAGES}:measure_extremity", (PipelineStage.OPINIONS,), (CommentExtremity,)
+    ),
 }
 """Every stage, after its dependencies. LAYOUT also adds positions and neighbours to the stored embeddings."""
 

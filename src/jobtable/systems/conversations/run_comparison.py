@@ -77,7 +77,7 @@ class RunComparison:
 def compare_runs(runs: ConversationRuns, one: str, other: str) -> RunComparison:
     """Compare two runs."""
     first, second = runs.get(one).record, runs.get(other).record
-    looked_at = ("conversation_id", "seed", "embed", "includes_moderated")
+    looked_at = ("conversation_id", "seed", "embed", "includes_moderated", "strict_moderation")
     settings = {name: (getattr(first, name), getattr(second, name)) for name in looked_at}
     settings |= {"comments": (first.comments.sha256, second.comments.sha256)}
     settings |= {"votes": (first.votes.sha256, second.votes.sha256)}

@@ -16,7 +16,7 @@ R = TypeVar("R", bound=JobResult)
 
 
 def tables(*, conversation_index: bool = True) -> tuple[Table, ...]:
-    """Return the six tables with or without the index by conversation."""
+    """Return the tables of results with or without the index by conversation."""
     return TABLES if conversation_index else tuple(table.without_index(CONVERSATION_INDEX) for table in TABLES)
 
 
@@ -59,7 +59,7 @@ class Conversations:
         return self._store.query(kind.by_conversation(conversation_id=conversation_id), newest_first=newest_first)
 
     def delete_job(self, job_id: str) -> int:
-        """Delete everything that a job stored in the six tables; return the number of items."""
+        """Delete everything that a job stored in all tables; return the number of items."""
         kinds = [schema.cls for table in TABLES for schema in table.entities.values()]
         return sum(self._store.batch_delete(self._store.query(kind.key(job_id=job_id))) for kind in kinds)
 
@@ -69,6 +69,9 @@ class Conversations:
     @access_pattern("Get a specific item: graph edge")
     @access_pattern("Get a specific item: topic name")
     @access_pattern("Get a specific item: comment extremity")
+    @access_pattern("Get a specific item: comment opinion")
+    @access_pattern("Get a specific item: opinion group")
+    @access_pattern("Get a specific item: participant")
     def get_result(self, kind: type[R], job_id: str, range_key: int | str) -> R:
         """Return one result of a job by its range key, or raise NotFoundError."""
         return self._store.get(kind.key(**dict(zip(kind.__schema__.table.primary, (job_id, range_key), strict=True))))

@@ -63,7 +63,11 @@ class StageWork:
     @cached_property
     def comments(self) -> tuple[Comment, ...]:
         """The comments that the run analyses, without moderated ones unless its settings include them."""
-        return tuple(each for each in self._all_comments if self.run.includes_moderated or not each.is_moderated_out)
+        return tuple(each for each in self._all_comments if self.is_analysed(each))
+
+    def is_analysed(self, comment: Comment) -> bool:
+        """Return whether the settings of the run leave a comment in."""
+        return self.run.includes_moderated or comment.is_shown(strict=bool(self.run.strict_moderation))
 
     @property
     def left_out(self) -> int:

@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jobtable.jobs.tasks import task
+from jobtable.systems.conversations import opinion_results
 from jobtable.systems.conversations.analysis.clusters import Hierarchy, cluster, fit
 from jobtable.systems.conversations.analysis.comment_map import Neighbourhood, arrange, find_neighbours
 from jobtable.systems.conversations.analysis.embedding import TFIDF_MODEL, embed_tfidf, embed_with, load_embed
 from jobtable.systems.conversations.analysis.extremity import extremities
-from jobtable.systems.conversations.analysis.groups import group_voters
+from jobtable.systems.conversations.analysis.groups import UNGROUPED
 from jobtable.systems.conversations.analysis.keywords import name_topic, words_of_clusters
-from jobtable.systems.conversations.analysis.numerics import Floats
-from jobtable.systems.conversations.analysis.votes import vote_matrix
+from jobtable.systems.conversations.analysis.numerics import Floats, Integers
+from jobtable.systems.conversations.analysis.opinion_study import OpinionStudy
+from jobtable.systems.conversations.analysis.votes import VoteMatrix, vote_matrix
 from jobtable.systems.conversations.converter import DataConverter
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
     CommentEmbedding,
+    CommentOpinion,
     GraphEdge,
     Neighbour,
+    ParticipantOpinion,
     Point,
 )
 from jobtable.systems.conversations.pipeline import PIPELINE, PipelineStage, stage_job_id
@@ -177,10 +181,8 @@ def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
     """Measure how much each comment divides the opinion groups."""
     work = StageWork(job, run_id, PipelineStage.EXTREMITY)
     export = work.export()
-    if export.unknown_votes:
-        job.warning(f"ignored {export.unknown_votes} votes on comments that the export does not contain")
     matrix = vote_matrix(work.comment_ids, export.votes)
-    groups = group_voters(matrix)
+    labels, reach = _groups_of(work, matrix)
     made = (
         DataConverter.create_comment_extremity(
             work.conversation_id,
@@ -192,9 +194,38 @@ def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
             clock=work.clock,
             **work.tree,
         )
-        for column, (comment_id, found) in enumerate(zip(work.comment_ids, extremities(matrix, groups), strict=True))
+        for column, (comment_id, found) in enumerate(
+            zip(work.comment_ids, extremities(matrix, labels, reach), strict=True)
+        )
     )
-    return {"comments": work.store(made), "voters": len(matrix.voter_ids), "groups": groups.count}
+    return {
+        "comments": work.store(made),
+        "voters": len(matrix.voter_ids),
+        "groups": len(set(labels[labels >= 0].tolist())),
+    }
+
+
+def _groups_of(work: StageWork, matrix: VoteMatrix) -> tuple[Integers, Floats]:
+    """Return the group of each participant, and the reach of each comment, as OPINIONS found them."""
+    found = {each.participant_id: each.group_id for each in work.earlier(ParticipantOpinion)}
+    reach = {each.comment_id: each.reach for each in work.earlier(CommentOpinion)}
+    groups = (found[voter] for voter in matrix.voter_ids)
+    labels = np.array([UNGROUPED if group is None else group for group in groups], np.int64)
+    return labels, np.array([reach[comment_id] for comment_id in matrix.comment_ids], np.float64)
+
+
+@task
+def find_opinions(job: JobContext, run_id: str) -> dict[str, int]:
+    """Find groups of participants, what represents them, and what all of them agree on."""
+    work = StageWork(job, run_id, PipelineStage.OPINIONS)
+    export = work.export()
+    if export.unknown_votes:
+        job.warning(f"ignored {export.unknown_votes} votes on comments that the export does not contain")
+    study = OpinionStudy.of(export, work.is_analysed)
+    results = (*opinion_results.comments(work, study), *opinion_results.groups(work, study))
+    stored = work.store(results) + work.store(opinion_results.participants(work, study))
+    grouped = int((study.groups.labels >= 0).sum())
+    return {"results": stored, "voters": len(study.matrix.voter_ids), "grouped": grouped, "groups": study.groups.count}
 
 
 @task

@@ -20,7 +20,7 @@ from jobtable.systems.conversations.analysis.clusters import NO_CLUSTER, Hierarc
 from jobtable.systems.conversations.analysis.comment_map import arrange, find_neighbours
 from jobtable.systems.conversations.analysis.embedding import embed_tfidf, embed_with, load_embed
 from jobtable.systems.conversations.analysis.extremity import GROUP_DIVERGENCE, VOTE_SPREAD, extremities
-from jobtable.systems.conversations.analysis.groups import OpinionGroups, group_voters
+from jobtable.systems.conversations.analysis.groups import group_voters
 from jobtable.systems.conversations.analysis.keywords import name_topic, words_of, words_of_clusters
 from jobtable.systems.conversations.analysis.polis_export import Vote, read_export
 from jobtable.systems.conversations.analysis.votes import vote_matrix
@@ -167,7 +167,7 @@ def test_what_divides_the_groups_is_extreme() -> None:
     groups = group_voters(matrix)
     assert groups.count == 2
     assert len(set(groups.labels[[matrix.voter_ids.index(str(v)) for v in range(10)]].tolist())) == 1
-    found = extremities(matrix, groups)
+    found = extremities(matrix, groups.labels, groups.comment_reach)
     assert {each.method for each in found} == {GROUP_DIVERGENCE}
     assert found[0].value == max(each.value for each in found) == pytest.approx(10 / 12)
     assert all(each.value == 0 for each in found[1:])
@@ -193,7 +193,7 @@ def test_without_groups_extremity_is_how_votes_split() -> None:
     matrix = vote_matrix([1, 2, 3], votes)
     groups = group_voters(vote_matrix([1, 2, 3], []))
     assert groups.count == 0
-    found = extremities(matrix, OpinionGroups(np.zeros(2, np.int64), np.zeros(3)))
+    found = extremities(matrix, np.zeros(2, np.int64), np.zeros(3))
     assert [(each.value, each.method) for each in found] == [(1, VOTE_SPREAD), (0, VOTE_SPREAD), (0, VOTE_SPREAD)]
     assert matrix.votes_on(0) == [1, -1]
 
@@ -203,7 +203,7 @@ def test_without_groups_extremity_is_how_votes_split() -> None:
 def test_any_votes_give_extremities_between_0_and_1(cast: dict[tuple[int, int], int]) -> None:
     matrix = vote_matrix(range(10), [Vote(comment, str(voter), value) for (comment, voter), value in cast.items()])
     groups = group_voters(matrix)
-    found = extremities(matrix, groups)
+    found = extremities(matrix, groups.labels, groups.comment_reach)
     assert len(found) == 10
     assert all(0 <= each.value <= 1 for each in found)
 
@@ -228,7 +228,7 @@ def test_real_conversations_have_groups_and_divisive_comments(folder: Path) -> N
     matrix = vote_matrix([comment.comment_id for comment in export.comments], export.votes)
     groups = group_voters(matrix)
     assert groups.count == groups_in_summary(folder)
-    assert max(each.value for each in extremities(matrix, groups)) > 0.5
+    assert max(each.value for each in extremities(matrix, groups.labels, groups.comment_reach)) > 0.5
     hierarchy = hierarchy_of([comment.text for comment in export.comments])
     assert len(hierarchy.layers) >= 2
 

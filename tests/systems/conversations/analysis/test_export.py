@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.systems.conversations.analysis.polis_export import (
+    CastVotes,
     Comment,
     PolisExport,
     Vote,
@@ -32,7 +33,9 @@ def test_comments_come_by_id_and_the_last_vote_counts() -> None:
     assert export.comments == (Comment(3, "first", 1), Comment(7, "Two, quoted\nlines", -1))
     assert export.votes == (Vote(3, "a", -1), Vote(7, "b", 0))
     assert export.unknown_votes == 1
-    assert export.without_moderated_out() == PolisExport((Comment(3, "first", 1),), (Vote(3, "a", -1),), 1)
+    assert export.without_moderated_out() == PolisExport(
+        (Comment(3, "first", 1),), (Vote(3, "a", -1),), 1, {3: CastVotes(votes=3, agrees=1, disagrees=1)}
+    )
 
 
 def test_other_names_of_the_columns_are_understood() -> None:

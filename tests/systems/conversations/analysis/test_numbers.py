@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from jobtable.systems.conversations.analysis.clusters import cluster, fit
 from jobtable.systems.conversations.analysis.comment_map import find_neighbours
 from jobtable.systems.conversations.analysis.extremity import extremities
-from jobtable.systems.conversations.analysis.groups import OpinionGroups, group_voters
+from jobtable.systems.conversations.analysis.groups import group_voters
 from jobtable.systems.conversations.analysis.keywords import words_of_clusters
 from jobtable.systems.conversations.analysis.numerics import Floats, Integers
 from jobtable.systems.conversations.analysis.polis_export import Vote
@@ -77,7 +77,7 @@ def test_extremity_is_the_largest_gap_between_two_groups(cast: dict[tuple[int, i
     matrix = matrix_of(cast)
     labels = np.array([groups[int(voter)] for voter in matrix.voter_ids], np.int64)
     present = range(int(labels.max()) + 1)
-    found = extremities(matrix, OpinionGroups(labels, np.zeros(8)))
+    found = extremities(matrix, labels, np.zeros(8))
     for column, extremity in enumerate(found):
         votes = [cast.get((column, int(voter))) for voter in matrix.voter_ids]
         of_groups = [

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobtable.systems.conversations.analysis.groups import OpinionGroups
-from jobtable.systems.conversations.analysis.numerics import Floats
+from jobtable.systems.conversations.analysis.groups import UNGROUPED
+from jobtable.systems.conversations.analysis.numerics import Floats, Integers
 from jobtable.systems.conversations.analysis.votes import VoteMatrix
 
 GROUP_DIVERGENCE = "group_divergence"
@@ -23,22 +23,23 @@ class Extremity:
     components: dict[str, float]
 
 
-def extremities(matrix: VoteMatrix, groups: OpinionGroups) -> list[Extremity]:
-    """Return the extremity of each comment, in the order of the matrix.
+def extremities(matrix: VoteMatrix, labels: Integers, reach: Floats) -> list[Extremity]:
+    """Return the extremity of each comment, by the groups of participants and the reach of comments.
 
     With at least two opinion groups it is the largest gap between the shares of any two groups that agree (or
     disagree); a group without votes counts as undecided. Otherwise it is how evenly the votes split.
     """
     spread = _spread(matrix.values)
-    if groups.count < 2:
+    count = int(labels.max(initial=UNGROUPED)) + 1
+    if count < 2:
         return [Extremity(value, VOTE_SPREAD, {"vote_spread": value}) for value in spread.tolist()]
-    members = [matrix.values[groups.labels == group] for group in range(groups.count)]
+    members = [matrix.values[labels == group] for group in range(count)]
     agree = np.array([_share(votes, 1) for votes in members])
     disagree = np.array([_share(votes, -1) for votes in members])
     parts = {
         "agree_gap": np.ptp(agree, axis=0),
         "disagree_gap": np.ptp(disagree, axis=0),
-        "comment_reach": groups.comment_reach,
+        "comment_reach": reach,
         "vote_spread": spread,
     }
     voted = matrix.cast.any(axis=0)

@@ -33,11 +33,16 @@ _SMALL = 100
 
 @dataclass(frozen=True)
 class OpinionGroups:
-    """The group of each participant, -1 for none, and how far each comment pulls opinions apart."""
+    """The plane of opinions: where each participant is, the group of each, and how far each comment pulls them."""
 
     labels: Integers
+    """-1 for those with too few votes."""
+    places: Floats
+    """Two coordinates for each participant."""
     comment_reach: Floats
-    """The length of each comment's vector in the plane of opinions."""
+    """The length of each comment's vector in the plane."""
+    comment_extremity: Floats
+    """How far from the middle somebody is who only agrees with one comment: Polis asks such comments first."""
 
     @property
     def count(self) -> int:
@@ -45,25 +50,29 @@ class OpinionGroups:
 
 
 @in_one_thread
-def group_voters(matrix: VoteMatrix) -> OpinionGroups:
+def group_voters(matrix: VoteMatrix, moderated: Flags | None = None) -> OpinionGroups:
     """Find opinion groups like Polis, which updates a conversation again and again while votes come in.
+
+    Votes on moderated comments count when participants are admitted and placed, as if all had passed on them.
 
     A missing vote counts as the comment's mean. The two main directions of all votes place the participants, those with
     few votes further out; k-means makes at most 100 base clusters of them, and 2 to 5 groups of those, starting from
     the last update. The number of groups is the one with the best silhouette over base clusters, once it is the best
     four times in a row.
     """
-    conversation = _Conversation(matrix)
+    is_moderated = np.zeros(matrix.values.shape[1], np.bool_) if moderated is None else moderated
+    conversation = _Conversation(matrix, is_moderated)
     total = len(matrix.history)
     for votes in sorted({-(-total * number // _UPDATES) for number in range(1, _UPDATES + 1)} - {0}):
         conversation.update(votes)
-    return OpinionGroups(conversation.labels, conversation.reach)
+    return OpinionGroups(conversation.labels, conversation.places, conversation.reach, conversation.extremity)
 
 
 class _Conversation:
-    def __init__(self, matrix: VoteMatrix) -> None:
+    def __init__(self, matrix: VoteMatrix, moderated: Flags) -> None:
         voters, comments = matrix.values.shape
         self._shape = voters, comments
+        self._moderated = moderated
         self._rows, self._columns = np.divmod(matrix.history, max(comments, 1))
         self._values = matrix.values[self._rows, self._columns]
         self._is_in: Flags = np.zeros(voters, np.bool_)
@@ -71,7 +80,9 @@ class _Conversation:
         self._groups: dict[int, dict[int, int]] = {}
         self._count = _GroupCount()
         self.labels: Integers = np.full(voters, UNGROUPED, np.int64)
+        self.places: Floats = np.zeros((voters, 2))
         self.reach: Floats = np.zeros(comments)
+        self.extremity: Floats = np.zeros(comments)
 
     def update(self, votes: int) -> None:
         """Update the groups by the first `votes` votes."""
@@ -81,11 +92,18 @@ class _Conversation:
         comments = int(np.count_nonzero(on_comment))
         self._let_in(cast, comments)
         means = np.bincount(columns, values, self._shape[1]) / np.maximum(on_comment, 1)
-        centred = csr_array((values - means[columns], (rows, columns)), shape=self._shape)
+        kept = ~self._moderated[columns]
+        centred = csr_array(((values - means[columns])[kept], (rows[kept], columns[kept])), shape=self._shape)
         directions = _main_directions(centred, self._shape)
         self.reach = np.round(np.linalg.norm(directions, axis=0), 6)
-        seldom = np.sqrt(comments / np.maximum(cast, 1))
-        self._divide(np.round(np.asarray(centred @ directions.T, np.float64) * seldom[:, None], 9))
+        self.extremity = np.round(np.abs(1 - means) * np.linalg.norm(directions, axis=0) * np.sqrt(comments), 6)
+        passed = np.count_nonzero(self._moderated & (on_comment > 0))
+        counted = np.bincount(rows[kept], minlength=self._shape[0]) + passed
+        seldom = np.sqrt(comments / np.maximum(counted, 1))
+        places = np.zeros((self._shape[0], 2))
+        places[:, : len(directions)] = np.asarray(centred @ directions.T, np.float64) * seldom[:, None]
+        self.places = np.round(places, 9)
+        self._divide(self.places)
 
     def _let_in(self, cast: Integers, comments: int) -> None:
         """Admit participants with enough votes for good; if they are few, also those with the most votes."""

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from jobtable.errors import ValueRefusedError
 COMMENTS_FILE = "comments.csv"
 VOTES_FILE = "votes.csv"
 AGREE, PASS, DISAGREE = 1, 0, -1
-MODERATED_OUT = -1
+ACCEPTED, MODERATED_OUT = 1, -1
 
 _LONGEST_TEXT = 10_000
 """Comments of Polis are much shorter; a longer row has lost a quotation mark."""
@@ -28,6 +28,8 @@ _MOST_DIGITS = 18
 _COMMENT_ID = ("comment-id", "tid", "statement-id")
 _TEXT = ("comment-body", "txt", "body", "text", "statement")
 _MODERATION = ("moderated", "mod", "moderation")
+_META = ("is-meta", "meta")
+_TRUE = ("1", "t", "true", "yes")
 _VOTER = ("voter-id", "pid", "participant-id", "participant")
 _VOTE = ("vote", "value")
 _TIME = ("timestamp", "created")
@@ -39,10 +41,16 @@ class Comment(NamedTuple):
     comment_id: int
     text: str
     moderation: int = 0
+    is_meta: bool = False
+    """Whether the export declares it as a statement about its author."""
 
     @property
     def is_moderated_out(self) -> bool:
         return self.moderation == MODERATED_OUT
+
+    def is_shown(self, *, strict: bool = False) -> bool:
+        """Return whether participants saw it: with strict moderation, only after a moderator accepted it."""
+        return self.moderation == ACCEPTED if strict else not self.is_moderated_out
 
 
 class Vote(NamedTuple):
@@ -51,6 +59,17 @@ class Vote(NamedTuple):
     comment_id: int
     voter_id: str
     value: int
+
+
+class CastVotes(NamedTuple):
+    """How often people voted on a comment, also those who voted again: what Polis publishes of it."""
+
+    votes: int = 0
+    agrees: int = 0
+    disagrees: int = 0
+
+    def plus(self, value: int) -> CastVotes:
+        return CastVotes(self.votes + 1, self.agrees + (value == AGREE), self.disagrees + (value == DISAGREE))
 
 
 @dataclass(frozen=True)
@@ -64,12 +83,15 @@ class PolisExport:
     votes: tuple[Vote, ...]
     unknown_votes: int = 0
     """The number of skipped votes on comments that the export does not contain."""
+    repeated: Mapping[int, CastVotes] = field(default_factory=dict)
+    """For the comments on which somebody voted again, all votes that were cast."""
 
     def without_moderated_out(self) -> PolisExport:
         """Return the conversation without the comments that a moderator rejected, and the votes on them."""
         comments = tuple(comment for comment in self.comments if not comment.is_moderated_out)
         kept = {comment.comment_id for comment in comments}
-        return PolisExport(comments, tuple(v for v in self.votes if v.comment_id in kept), self.unknown_votes)
+        repeated = {comment_id: cast for comment_id, cast in self.repeated.items() if comment_id in kept}
+        return PolisExport(comments, tuple(v for v in self.votes if v.comment_id in kept), self.unknown_votes, repeated)
 
 
 def read_export(folder: Path) -> PolisExport:
@@ -94,13 +116,19 @@ def parse_export(comments_csv: bytes, votes_csv: bytes) -> PolisExport:
     comments = parse_comments(comments_csv)
     known = {comment.comment_id for comment in comments}
     last: dict[tuple[int, str], int] = {}
+    cast: dict[int, CastVotes] = {}
+    again: set[int] = set()
     unknown = 0
     for vote in _votes(votes_csv):
         if vote.comment_id in known:
+            if (vote.comment_id, vote.voter_id) in last:
+                again.add(vote.comment_id)
             last[vote.comment_id, vote.voter_id] = vote.value
+            cast[vote.comment_id] = cast.get(vote.comment_id, CastVotes()).plus(vote.value)
         else:
             unknown += 1
-    return PolisExport(comments, tuple(Vote(*where, value) for where, value in last.items()), unknown)
+    votes = tuple(Vote(*where, value) for where, value in last.items())
+    return PolisExport(comments, votes, unknown, {comment_id: cast[comment_id] for comment_id in again})
 
 
 def parse_comments(comments_csv: bytes) -> tuple[Comment, ...]:
@@ -134,7 +162,8 @@ def _comments(content: bytes) -> Iterator[Comment]:
         if len(text) > _LONGEST_TEXT:
             raise row.refused(f"a comment of {len(text)} characters; is a quotation mark missing?")
         moderation = row.integer(_MODERATION, at_least=-1, at_most=1) if row.find(_MODERATION) else 0
-        yield Comment(comment_id, text, moderation)
+        is_meta = (row.find(_META) or "").strip().lower() in _TRUE
+        yield Comment(comment_id, text, moderation, is_meta)
 
 
 def _votes(content: bytes) -> list[Vote]:

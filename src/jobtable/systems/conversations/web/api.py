@@ -6,13 +6,17 @@ from fastapi import Body as JsonBody
 from fastapi import Path, Query
 
 from jobtable.errors import ValueRefusedError
+from jobtable.systems.conversations.conversation_runs import ConversationRuns
 from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
     CommentEmbedding,
     CommentExtremity,
+    CommentOpinion,
     GraphEdge,
     JobResult,
+    OpinionGroup,
+    ParticipantOpinion,
     TopicName,
 )
 from jobtable.systems.conversations.service import Conversations
@@ -24,11 +28,13 @@ from jobtable.web.injection import JobId, PageOf, Paging, path_id, service
 router = api_router("conversations")
 
 TheConversations = Annotated[Conversations, service(Conversations)]
+TheRuns = Annotated[ConversationRuns, service(ConversationRuns)]
 R = TypeVar("R", bound=JobResult)
 ConversationId = Annotated[str, path_id("bg2018")]
 _MOST_RESULTS = 1000
 _NUMBER = Path(pattern="^[0-9]{1,15}$", examples=["17"])
 _NAME = path_id("layer0_3")
+_VOTER = path_id("17")
 
 
 def _add_kind(name: str, kind: type[R], range_path: Any) -> None:
@@ -39,11 +45,14 @@ def _add_kind(name: str, kind: type[R], range_path: Any) -> None:
         f"{by_job}/{{item_id}}",
         name=f"get_from_{word}",
         response_model=kind,
-        description=f"Return one of the {name} of a job.",
+        description=f"Return one of the {name} of a job, or of a run.",
     )
     @allow(READ)
-    def get_result(job_id: JobId, item_id: Annotated[str, range_path], conversations: TheConversations) -> Any:
-        return conversations.get_result(kind, job_id, int(item_id) if range_path is _NUMBER else item_id)
+    def get_result(
+        job_id: JobId, item_id: Annotated[str, range_path], conversations: TheConversations, runs: TheRuns
+    ) -> Any:
+        made_by = runs.job_of(kind, job_id)
+        return conversations.get_result(kind, made_by, int(item_id) if range_path is _NUMBER else item_id)
 
     @router.put(by_job, name=f"put_{word}", description=f"Store {name} of a job; existing ones are replaced.")
     @allow(WRITE)
@@ -62,17 +71,21 @@ def _add_kind(name: str, kind: type[R], range_path: Any) -> None:
 def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
     page = PageOf[kind]  # type: ignore[valid-type]  # as above
 
-    @router.get(by_job, name=f"list_{word}_of_job", response_model=page, description=f"List the {name} of a job.")
+    @router.get(
+        by_job, name=f"list_{word}_of_job", response_model=page, description=f"List the {name} of a job, or of a run."
+    )
     @allow(READ)
     def list_results_of_job(
         job_id: JobId,
         conversations: TheConversations,
+        runs: TheRuns,
         paging: Paging,
         conversation_id: Annotated[str | None, Query(min_length=1, description="Only this conversation.")] = None,
     ) -> Any:
+        made_by = runs.job_of(kind, job_id)
         if conversation_id is None:
-            return paging.page(conversations.list_by_job(kind, job_id))
-        return paging.page(conversations.list_by_job_and_conversation(kind, job_id, conversation_id))
+            return paging.page(conversations.list_by_job(kind, made_by))
+        return paging.page(conversations.list_by_job_and_conversation(kind, made_by, conversation_id))
 
     @router.get(
         f"/conversations/{{conversation_id}}/{name}",
@@ -96,6 +109,9 @@ _add_kind("clusters", CommentCluster, _NAME)
 _add_kind("graph-edges", GraphEdge, _NAME)
 _add_kind("topic-names", TopicName, _NAME)
 _add_kind("extremities", CommentExtremity, _NUMBER)
+_add_kind("comment-opinions", CommentOpinion, _NUMBER)
+_add_kind("opinion-groups", OpinionGroup, _NUMBER)
+_add_kind("participants", ParticipantOpinion, _VOTER)
 add_verbs(
     router,
     TheConversations,

@@ -17,8 +17,9 @@ from jobtable.systems.conversations.entities import (
     CommentCluster,
     CommentClusterAssignment,
     CommentEmbedding,
-    CommentExtremity,
+    CommentOpinion,
     ConversationRun,
+    OpinionGroup,
     TopicName,
 )
 from jobtable.web.guard import READ, PageRoute, allow
@@ -75,9 +76,8 @@ def show_conversation(
         for topic in services.get(ConversationRuns).list_results(chosen, TopicName).take(_MOST_CLUSTERS)
     }
     texts = _texts(services, shown.record)
-    extremities = list(services.get(ConversationRuns).list_results(chosen, CommentExtremity).take(_MOST_POINTS))
-    voted_on = [each for each in extremities if each.vote_count != 0]  # silence is not consensus
-    ranked = sorted(voted_on, key=lambda each: each.extremity_value)
+    opinions = list(services.get(ConversationRuns).list_results(chosen, CommentOpinion).take(_MOST_POINTS))
+    shown_opinions = [each for each in opinions if each.votes and not each.is_moderated_out and not each.is_about_self]
     return render(
         request,
         "conversations/conversation.html",
@@ -91,11 +91,18 @@ def show_conversation(
         clusters=sorted((c for c in clusters if c.layer_id == layer), key=lambda c: -c.size),
         names=names,
         texts=texts,
-        consensus=ranked[:_SHOWN],
-        divisive=ranked[::-1][:_SHOWN],
-        looked_at=_MOST_POINTS if len(extremities) == _MOST_POINTS else None,
+        consensus=_consensus(shown_opinions),
+        divisive=sorted(shown_opinions, key=lambda each: -each.divisiveness)[:_SHOWN],
+        about_self=[each for each in opinions if each.is_about_self and not each.is_moderated_out],
+        groups=list(services.get(ConversationRuns).list_results(chosen, OpinionGroup)),
+        looked_at=_MOST_POINTS if len(opinions) == _MOST_POINTS else None,
         plot=_map(services, chosen, layer, names, texts),
     )
+
+
+def _consensus(opinions: list[CommentOpinion]) -> list[CommentOpinion]:
+    """Return the comments with which every group agrees, or disagrees, most."""
+    return sorted(opinions, key=lambda each: -max(each.consensus_agree, each.consensus_disagree))[:_SHOWN]
 
 
 def _latest(runs: list[ConversationRun], statuses: dict[str, Status]) -> str:

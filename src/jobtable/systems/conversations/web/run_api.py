@@ -53,6 +53,7 @@ class NewRun(Body):
     seed: Seed = 0
     embed: str | None = Field(None, max_length=500, description="Embedding function, as module:function.")
     includes_moderated: bool = False
+    strict_moderation: bool = Field(False, description="Leave out comments that no moderator accepted, too.")
     run_id: Id | None = None
 
 
@@ -82,7 +83,7 @@ def _view(run: Run) -> RunView:
 @takes_file(whole=True)
 def start_run(body: NewRun, runs: TheRuns, caller: CallerOf) -> RunView:
     """Store an export and submit the jobs of all stages; workers run them."""
-    settings = RunSettings(seed=body.seed, embed=body.embed, includes_moderated=body.includes_moderated)
+    settings = RunSettings(body.seed, body.embed, body.includes_moderated, body.strict_moderation)
     files = body.comments_csv.encode(), body.votes_csv.encode()
     return _view(runs.start(body.conversation_id, *files, settings, run_id=body.run_id, user=caller.name))
 

@@ -154,6 +154,8 @@ def test_what_the_service_does_not_count_is_estimated(spoken: Spoken) -> None:
 
     assert spoken.chat().usage == Usage(17, 100, is_estimated=True)
     assert spoken.embed("abcdefgh").usage.tokens_in == 2
+    spoken.server.script(Reply("\ud800", has_usage=False))
+    assert spoken.chat().usage == Usage(17, 1, is_estimated=True)
 
 
 def test_vectors_come_in_the_order_of_the_texts(spoken: Spoken) -> None:

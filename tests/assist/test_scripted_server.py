@@ -241,6 +241,32 @@ def test_a_server_of_its_own_survives_its_client() -> None:
         assert [each.key for each in server.charges] == ["k1"]
 
 
+def test_a_script_that_fails_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    def reply(question: Question) -> Reply:
+        raise LookupError(f"no reply to {question.prompt}")
+
+    with AssistServer(reply) as server, pytest.raises(openai.APIConnectionError):
+        chat(server)
+
+    assert "LookupError: no reply to hello" in capfd.readouterr().err
+
+
+def test_it_runs_as_a_command_with_a_list_of_replies(tmp_path: Path) -> None:
+    (tmp_path / "replies.json").write_text('[{"text": "one"}, {"trouble": "overloaded", "retry_after": 2}]')
+    command = [sys.executable, "-m", "jobtable.testing.assist", "--port", "0", "--script"]
+    with subprocess.Popen([*command, str(tmp_path / "replies.json")], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        with openai.OpenAI(base_url=f"{address}/v1", api_key="a key", max_retries=0) as client:
+            answered = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}])
+            with pytest.raises(openai.InternalServerError):
+                client.embeddings.create(model="m", input="x")
+        process.terminate()
+
+    assert answered.choices[0].message.content == "one"
+    assert process.returncode == -signal.SIGTERM
+
+
 def test_a_script_can_be_a_file(tmp_path: Path) -> None:
     code = "from jobtable.testing.assist import Reply\n\ndef reply(question):\n    return Reply(question.prompt * 2)\n"
     (tmp_path / "script.py").write_text(code)

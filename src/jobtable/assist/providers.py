@@ -30,7 +30,7 @@ class Usage:
 
 def estimated_tokens(*texts: str) -> int:
     """Estimate the tokens of texts: one for every four bytes, which is about right for English."""
-    return sum((len(text.encode()) + 3) // 4 for text in texts)
+    return sum((len(text.encode("utf-8", "replace")) + 3) // 4 for text in texts)
 
 
 def checked_vectors(vectors: tuple[list[float], ...], count: int) -> tuple[list[float], ...]:

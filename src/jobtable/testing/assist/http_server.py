@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,7 +41,9 @@ class _Listener(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that left, as killed ones do."""
+        """Say nothing of clients that left, as killed ones do; show the errors of scripts."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(respond: Respond) -> type[BaseHTTPRequestHandler]:

@@ -49,7 +49,7 @@ def _chat(service: Service, question: Question, reply: Reply, body: Mapping[str,
         called = {"name": body["tool_choice"]["function"]["name"], "arguments": text}
         message |= {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": called}]}
     made: dict[str, Any] = {
-        "id": f"chatcmpl-{digest(text.encode())}",
+        "id": "chatcmpl-" + digest(text.encode("utf-8", "surrogatepass")),
         "object": "chat.completion",
         "created": int(time.time()),
         "model": f"{question.model}-2026-01-01",

@@ -56,7 +56,8 @@ def test_services_make_no_tables_in_the_cloud(dynamodb_local_url: str) -> None:
 
 def test_services_know_the_objects_of_every_system_and_leave_others_alone() -> None:
     with Services.open("memory:") as services:
-        for prefix in ("jobs", *(prefix for _, prefixes in declared("objects") for prefix in prefixes)):
+        of_systems = [prefix for _, prefixes in declared("objects") for prefix in prefixes]
+        for prefix in ("jobs", "workflows", "durable", *of_systems):
             assert not services.is_referenced(object_key(prefix, "gone", "log", "1.txt"))
         assert services.is_referenced(object_key("photographs", "1.png"))
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # loaded when they are used
     from jobtable.workflows.durable.lambda_api import LambdaApi
     from jobtable.workflows.durable.verbs import DurableVerbs
     from jobtable.workflows.function_records import FunctionRecords
+    from jobtable.workflows.workflow_objects import WorkflowObjects
 
 T = TypeVar("T")
 
@@ -225,6 +226,13 @@ class Services:
 
         return JobObjects(self.jobs.store)
 
+    @cached_property
+    def _workflow_objects(self) -> WorkflowObjects:
+        from jobtable.workflows.workflow_objects import WorkflowObjects
+
+        self._prepare_workflows()
+        return WorkflowObjects(self.engine)
+
     def is_referenced(self, key: str) -> bool:
         """Return whether a record names the object, for `objects sweep`.
 
@@ -246,6 +254,8 @@ class Services:
             if call_texts.is_of_calls(key):
                 return call_texts.is_referenced(self.jobs.store, key)
             return self._job_objects.is_referenced(key)
+        if prefix in ("workflows", "durable"):
+            return self._workflow_objects.is_referenced(key)
         for system in registered():
             if prefix in system.objects:
                 return bool(self.get(system.load(system.objects[prefix])).is_referenced(key))

@@ -70,6 +70,20 @@ def test_only_old_objects_are_asked_for(objects: FilesystemObjectStore) -> None:
     assert sorted(asked) == ["a/named", "a/orphan", "b/orphan"]
 
 
+def test_what_is_stored_again_meanwhile_stays(objects: FilesystemObjectStore) -> None:
+    """Its record may be written after the look for one."""
+
+    def is_referenced(key: str) -> bool:
+        if key == "a/named":
+            objects.put(key, b"again")
+        if key == "a/orphan":
+            objects.delete(key)
+        return False
+
+    assert sweep(objects, is_referenced, prefix="a", grace=HOUR).orphans == 0
+    assert keys(objects) == ["a/named", "a/young", "b/orphan"]
+
+
 def test_a_negative_grace_time_is_refused(objects: FilesystemObjectStore) -> None:
     with pytest.raises(ValueRefusedError):
         sweep(objects, lambda _: True, grace=-HOUR)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ from tests.web.workflow_world import (
     FUNCTION,
     MACHINE,
     fill_workflows,
+    move_executions,
     paths,
     start_durable,
 )
@@ -23,8 +25,12 @@ from tests.web.world import MARKUP
 from tests.workflows.asl.case_files import read_cases
 from tests.workflows.asl.memory_runner import run_case
 from tests.workflows.asl.stored_histories import create_machine, store_history
+from tests.workflows.durable.driving import Driver, JumpingClock
 
 from jobtable.access.entities import Role
+from jobtable.jobs.stored.field_types import Status
+from jobtable.workflows.asl.arns import Arns
+from jobtable.workflows.asl.verbs import RunnableMachine
 
 EXECUTION = f"/workflows/executions/{MACHINE}/{DONE}"
 DURABLE = f"/workflows/durable/{FUNCTION}/waits-for-an-answer"
@@ -230,3 +236,36 @@ def test_every_case_has_a_page(tmp_path: Path) -> None:
         assert page.status_code == 200, case
         assert 'class="graph' in page.text, case
     server.stop()
+
+
+# --- failures and attempts --------------------------------------------------------------------------------------------
+
+
+def test_executions_that_failed_are_on_the_overview(serve: Callable[..., Served], tmp_path: Path) -> None:
+    served = serve()
+    services, jobs = served.services, served.services.engine
+    fails = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Card.Declined", "Cause": "no money"}}}
+    runnable = RunnableMachine("orders", json.dumps(fails))
+    services.executions.start(runnable, "{}", "order-7", arns=Arns())
+    move_executions(jobs)
+    Driver(jobs, JumpingClock(), tmp_path / "effects").run("failing_execution", "month-2")
+    page = served.client(Accept="text/html").get("/").text
+    failures = page.partition("Recent failures")[2].partition("</section>")[0]
+    assert "Card.Declined: no money" in failures
+    assert 'href="/workflows/executions/orders/order-7"' in failures
+    assert "RuntimeError: the handler gives up" in failures
+    assert 'href="/workflows/durable/failing_execution/month-2"' in failures
+    assert {job.status for job in jobs.queries.list_jobs()} == {Status.FAILED}
+
+
+def test_the_times_of_a_durable_execution_show_each_attempt_of_a_step(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    served = serve()
+    driver = Driver(served.services.engine, JumpingClock(), tmp_path / "effects")
+    driver.run("retried_step")
+    page = served.client(Accept="text/html").get("/workflows/durable/retried_step/run").text
+    times = page.partition("<h2>Times")[2].partition("</section>")[0]
+    titles = [re.sub(r", [^,]*$", "", title) for title in re.findall("<title>(.*?)</title>", times)]
+    attempts = ["attempt 1 failed", "attempt 2 failed", "attempt 3 succeeded"]
+    assert titles == ["flaky: succeeded", *(f"flaky: {each}" for each in attempts)]

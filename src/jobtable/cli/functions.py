@@ -13,7 +13,7 @@ from jobtable.cli.completion import completed
 from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.job_waiting import Timeout
 from jobtable.cli.json_options import json_text
-from jobtable.cli.options import AsJson, Limit, on_services
+from jobtable.cli.options import AsJson, Limit, User, on_services, resolved
 from jobtable.cli.output import (
     first_of,
     print_either,
@@ -80,13 +80,16 @@ def invoke(
     payload: Payload = "null",
     name: Annotated[str | None, typer.Option(help="Name of the execution, if the function is durable")] = None,
     timeout: Timeout = None,
+    user: User = None,
     as_json: AsJson = False,
 ) -> None:
     """Call a function, durable or not, and print its answer; exit with 5 if it fails or takes too long.
 
     Workers of the queue `functions` run it.
     """
-    called = services.durable.call(function, json_text(payload, "--payload"), name=name)
+    called = services.durable.call(
+        function, json_text(payload, "--payload"), name=name, user=resolved(user=user).settings.user
+    )
     answer = wait_for_end(
         services,
         FUNCTIONS_QUEUE,
@@ -114,13 +117,15 @@ def start(
     name: Annotated[
         str | None, typer.Option(help="Name of the execution, unique in the function (default: a new id)")
     ] = None,
+    user: User = None,
     as_json: AsJson = False,
 ) -> None:
     """Start an execution of a durable function and print its id.
 
     Starting one again with the same name and payload starts nothing; exit with 4 if the name is taken.
     """
-    started = services.durable.start(function, json.loads(json_text(payload, "--payload")), name=name)
+    by = resolved(user=user).settings.user
+    started = services.durable.start(function, json.loads(json_text(payload, "--payload")), name=name, user=by)
     print_either(started, lambda: print_text(_id_of(started)), as_json=as_json)
 
 

@@ -56,9 +56,13 @@ class LocalWorkers:
         slots: int = 1,
         preload: Sequence[str] = (),
         inline: bool = False,
+        small: Sequence[str] = (),
         quiet: bool = True,
     ) -> None:
-        self._command = _command(settings, queues, slots=slots, preload=preload, inline=inline)
+        """Serve the queues with `count` workers; one more serves those of `small` jobs, in its own process."""
+        command = _command(settings, queues, slots=slots, preload=preload, inline=inline)
+        beside = _command(settings, small, slots=1, preload=preload, inline=True)
+        self._commands = [command] * count + ([beside] if small else [])
         self._environment = _environment(settings)
         self._count = count
         self._is_quiet = quiet
@@ -70,7 +74,7 @@ class LocalWorkers:
         if self._is_quiet:
             # A file, not a pipe: nothing reads it while they work.
             self._said = tempfile.TemporaryFile("w+")
-        self._started = [self._start() for _ in range(self._count)]
+        self._started = [self._start(command) for command in self._commands]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -92,21 +96,23 @@ class LocalWorkers:
             self._terminate()
 
     def check(self) -> None:
-        """Raise if every worker exited."""
-        if any(worker.poll() is None for worker in self._started):
+        """Raise if every worker of some queue exited."""
+        crews = (self._started[: self._count], self._started[self._count :])
+        if all(any(worker.poll() is None for worker in crew) for crew in crews if crew):
             return
         said: list[str] = []
         if self._said is not None:
             self._said.seek(0)
             said = self._said.read().strip().splitlines()
-        raise TaskError(f"every worker exited: {said[-1] if said else f'code {self._started[0].returncode}'}")
+        code = next(worker.returncode for worker in self._started if worker.returncode is not None)
+        raise TaskError(f"every worker exited: {said[-1] if said else f'code {code}'}")
 
     def replace_dead(self) -> bool:
         """Replace each worker that exited, and say so; return whether any did."""
         dead = [(place, worker) for place, worker in enumerate(self._started) if worker.poll() is not None]
         for place, worker in dead:
             say(f"The worker exited with code {worker.returncode}; restarting it.")
-            self._started[place] = self._start()
+            self._started[place] = self._start(self._commands[place])
         return bool(dead)
 
     def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
@@ -118,10 +124,10 @@ class LocalWorkers:
 
         return look_until(look, is_done, show, wait)
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, command: list[str]) -> subprocess.Popen[bytes]:
         # In its own session: Ctrl-C in a terminal reaches it once, from here.
         return subprocess.Popen(
-            self._command,
+            command,
             env=self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -210,5 +216,5 @@ def workers_for(
 ) -> LocalWorkers | ServerWorkers:
     """Return the workers for the queues: local ones, or those of the server that the command uses."""
     if settings.server is not None:
-        return ServerWorkers(services, queues)
+        return ServerWorkers(services, [*queues, *options.get("small", ())])
     return LocalWorkers(settings, queues, **options)

@@ -24,7 +24,7 @@ from jobtable.cli.framework import Yes, confirm, new_group
 from jobtable.cli.job_waiting import Timeout
 from jobtable.cli.json_options import json_text
 from jobtable.cli.machines import complete_machine
-from jobtable.cli.options import AsJson, Limit, on_services
+from jobtable.cli.options import AsJson, Limit, User, on_services, resolved
 from jobtable.cli.output import (
     print_either,
     print_fields,
@@ -91,6 +91,7 @@ def start(
     ] = None,
     wait: Wait = False,
     timeout: Timeout = None,
+    user: User = None,
     as_json: AsJson = False,
 ) -> None:
     """Start an execution and print its id.
@@ -101,7 +102,8 @@ def start(
     runnable = services.machines.runnable(machine_name, qualifier or None)
     if name is not None:
         check_states_name("execution", name)
-    started = services.executions.start(runnable, json_text(payload, "--input"), name, arns=Arns())
+    by = resolved(user=user).settings.user
+    started = services.executions.start(runnable, json_text(payload, "--input"), name, arns=Arns(), user=by)
     if wait:
         _wait(services, started, timeout, as_json=as_json)
     else:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jobtable.clock import SYSTEM_CLOCK, Clock, wall_time
-from jobtable.errors import ValueRefusedError
-from jobtable.objects.object_store import ObjectStore
+from jobtable.errors import ObjectNotFoundError, ValueRefusedError
+from jobtable.objects.object_store import ListedObject, ObjectStore
 
 DEFAULT_GRACE = timedelta(hours=24)
 
@@ -48,7 +48,7 @@ def sweep(
     seen = orphans = orphan_bytes = 0
     for found in objects.list(prefix):
         seen += 1
-        if found.modified_at >= before or is_referenced(found.key):
+        if found.modified_at >= before or is_referenced(found.key) or _is_new(objects, found, before):
             continue
         orphans += 1
         orphan_bytes += found.size
@@ -56,3 +56,11 @@ def sweep(
             objects.delete(found.key)
     unfinished = 0 if dry_run else objects.remove_unfinished(before)
     return SweepReport(seen, orphans, orphan_bytes, unfinished, dry_run)
+
+
+def _is_new(objects: ObjectStore, found: ListedObject, before: datetime) -> bool:
+    """Return whether an object was deleted or stored again since it was listed: its record may be written now."""
+    try:
+        return objects.describe(found.key).modified_at >= before
+    except ObjectNotFoundError:
+        return True

@@ -30,7 +30,9 @@ class ServerDurable(DurableReads, DurableVerbs):
         super().__init__(store, objects)
         self._server = server
 
-    def start(self, function: str, payload: Any = None, *, name: str | None = None) -> DurableExecution:
+    def start(
+        self, function: str, payload: Any = None, *, name: str | None = None, user: str = "local"
+    ) -> DurableExecution:
         body = {"payload": payload, "name": name}
         return DurableExecution.model_validate(self._server.create(path_of("functions", function, "executions"), body))
 
@@ -76,7 +78,7 @@ class ServerDurable(DurableReads, DurableVerbs):
         found = wait_for(lambda: self.find_answer(function, called.job_id), seconds, self._store.clock)
         return found or refuse_late(called, function, seconds)
 
-    def call(self, function: str, payload: str = "null", *, name: str | None = None) -> Called:
+    def call(self, function: str, payload: str = "null", *, name: str | None = None, user: str = "local") -> Called:
         body = {"payload": payload, "name": name}
         answer = self._server.create(path_of("functions", function, "calls"), body)
         return Called(answer["job_id"], _execution(answer["execution"]))

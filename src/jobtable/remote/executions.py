@@ -25,7 +25,14 @@ class ServerExecutions(ExecutionReads, ExecutionVerbs):
         self._server = server
 
     def start(
-        self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns, trace: str | None = None
+        self,
+        machine: RunnableMachine,
+        payload: str,
+        name: str | None = None,
+        *,
+        arns: Arns,
+        trace: str | None = None,
+        user: str = "local",
     ) -> Execution:
         body = {**_started(machine, payload, name, arns), "trace": trace}
         return Execution.model_validate(self._server.create(path_of("machines", machine.name, "executions"), body))

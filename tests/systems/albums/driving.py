@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from tests.running import run_jobs
 
+from jobtable.clock import wall_time
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import QueueJob
 from jobtable.systems.albums.album_executions import Executions
@@ -52,9 +53,9 @@ def _jump(jobs: Jobs) -> bool:
     """Let a fake clock come to the next job that is due soon."""
     entries = [jobs.store.query(QueueJob.delayed(queue_name=queue), limit=1).first() for queue in QUEUES]
     due = [each.not_before for each in entries if each is not None and each.not_before is not None]
-    if not isinstance(jobs.clock, FakeClock) or not due or min(due) > jobs.clock.now() + _SHORT:
+    if not isinstance(jobs.clock, FakeClock) or not due or min(due) > wall_time(jobs.clock) + _SHORT:
         return False
-    jobs.clock.set(max(jobs.clock.now(), min(due) + timedelta(milliseconds=1)))
+    jobs.clock.set(max(wall_time(jobs.clock), min(due) + timedelta(milliseconds=1)))
     return True
 
 

@@ -312,7 +312,7 @@ def test_a_task_times_out_and_the_execution_goes_its_way(
     execution, asked, token = waiting(jobs, kind, on_timeout=on_timeout)
     watch = Watch(jobs)
     clock.set(asked.expires_at - timedelta(milliseconds=1))
-    assert watch.expire_due().looked_at == 0
+    assert watch.expire_due().timed_out == 0
     clock.set(asked.expires_at + timedelta(milliseconds=1))
     if by == "sweep":
         assert watch.expire_due().timed_out == 1
@@ -457,6 +457,15 @@ def test_a_function_that_comes_too_late_changes_nothing(jobs: Jobs, kind: Workfl
 
 
 # --- starting ---------------------------------------------------------------------------------------------------------
+
+
+@each_kind
+def test_the_jobs_of_an_execution_say_who_started_it(jobs: Jobs, kind: WorkflowType) -> None:
+    execution, asked, token = waiting(jobs, kind, user="ada")
+    assert execution.created_by == "ada"
+    Answers(jobs).complete(asked.task_id, token, answer(asked))
+    assert checked(jobs, execution.execution_id).status is ExecutionStatus.COMPLETED
+    assert {job.created_by for job in jobs.queries.list_jobs()} == {"ada"}
 
 
 @each_kind

@@ -227,6 +227,14 @@ def test_a_callback_of_an_earlier_execution_of_that_name_is_closed(driver: Drive
 # --- names and retention --------------------------------------------------------------------------------------------
 
 
+def test_every_job_of_an_execution_says_who_started_it(driver: Driver) -> None:
+    driver.service.start("invoking", {"effects": str(driver.effects)}, name="run", user="ada")
+    assert driver.run_to_end("invoking").created_by == "ada"
+    jobs = list(driver.jobs.queries.list_jobs())
+    assert {(job.job_type, job.created_by) for job in jobs} == {("durable execution", "ada"), ("function", "ada")}
+    assert len(jobs) == 4
+
+
 def test_a_name_is_free_again_after_the_retention(driver: Driver, clock: JumpingClock) -> None:
     start_short(driver)
     stopped = driver.service.stop("short_lived", "run")

@@ -85,6 +85,7 @@ class Executions:
         name: str,
         *,
         execution_id: str | None = None,
+        user: str = "local",
         **question: Unpack[Question],
     ) -> Execution:
         """Store the image and start the workflow.
@@ -110,6 +111,7 @@ class Executions:
             image_s3_key=image_key,
             current_step=Step.READ_IMAGE,
             options=options,
+            created_by=user,
             start_time=now,
             created_at=now,
             updated_at=now,
@@ -120,7 +122,7 @@ class Executions:
                 tx.add(execution)
                 tx.add(self._new_watch(execution))
         except TransactionFailedError:  # a concurrent start with this id came first
-            return self.start(workflow_type, image, name, execution_id=execution_id, **question)
+            return self.start(workflow_type, image, name, execution_id=execution_id, user=user, **question)
         self._run(execution)
         return execution
 

@@ -32,7 +32,7 @@ from jobtable.systems.albums.entities import (
 from jobtable.systems.albums.found_albums import find_albums
 from jobtable.systems.albums.found_albums import read_image as read_text
 from jobtable.systems.albums.record_catalogues import open_catalogue
-from jobtable.systems.albums.record_shelf import RecordShelf, milliseconds, update_seen
+from jobtable.systems.albums.record_shelf import RecordShelf, milliseconds, next_look, update_seen
 from jobtable.systems.albums.usage import MEMORY_MB
 from jobtable.workflows.functions import function
 
@@ -83,9 +83,13 @@ def check_years(event: Event, context: Any) -> Event:
 def ask(event: Event, context: Any) -> Event:
     """Store the task for a person, with the digest of a token that answers it, and send both if someone delivers them.
 
-    If it runs again after a crash, a new token replaces the first, which may not have been sent.
+    If it runs again after a crash, a new token replaces the first, which may not have been sent. If a person answered
+    while no workflow ran, nobody is asked again: the watch tells the workflow that answer.
     """
     with RecordShelf.open(context, event, Step.VALIDATE) as shelf:
+        if (answered := _answered_already(shelf)) is not None:
+            _take_answer(shelf, answered, event)
+            return {"task_id": answered.task_id}
         token = random_token()
         task = _task(shelf, event, token, shelf.albums())
         existing = shelf.store.find(ValidationTask.key(task_id=task.task_id))
@@ -99,7 +103,7 @@ def ask(event: Event, context: Any) -> Event:
                 update_seen(tx, execution, now, waits, named)
                 tx.update(
                     ExecutionWatch.key(execution_id=execution.execution_id),
-                    ExecutionWatch.due_at.set(task.expires_at),
+                    ExecutionWatch.due_at.set(next_look(task, wall_time(shelf.clock))),
                     ExecutionWatch.task_id.set(task.task_id),
                 )
         elif not _renew(shelf.store, existing, task.token_sha256):
@@ -182,6 +186,21 @@ def _task(shelf: RecordShelf, event: Event, token: str, albums: list[Album]) -> 
         expires_at=asked_at + timedelta(seconds=event["answer_within_seconds"]),
         created_at=shelf.clock.now(),
     )
+
+
+def _answered_already(shelf: RecordShelf) -> ValidationTask | None:
+    ids = shelf.execution.task_ids
+    last = shelf.store.find(ValidationTask.key(task_id=ids[-1])) if ids else None
+    return last if last is not None and last.status is TaskStatus.COMPLETED else None
+
+
+def _take_answer(shelf: RecordShelf, task: ValidationTask, event: Event) -> None:
+    """Let the watch answer this workflow with what a person answered to an earlier one."""
+    with shelf.moving() as tx:
+        digest = token_digest(str(event.get("token")))
+        tx.update(ValidationTask.key(task_id=task.task_id), ValidationTask.workflow_sha256.set(digest))
+        watch = ExecutionWatch.key(execution_id=shelf.execution.execution_id)
+        tx.update(watch, ExecutionWatch.due_at.set(wall_time(shelf.clock)))
 
 
 def _renew(store: Store, task: ValidationTask, digest: str) -> bool:

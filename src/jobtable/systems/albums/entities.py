@@ -154,6 +154,8 @@ class Execution(OfExecution, table=workflows, type="execution", alias=camel_case
     """What it was started with: how long to wait for an answer, what follows if none comes, who delivers the task."""
     task_ids: Attr[list[str] | None] = default(None)
     """The ids of its tasks in order, because the index that finds them may be late."""
+    created_by: str | None = None
+    """Who started it; its jobs say so too."""
     deleted_at: Attr[Timestamp | None] = default(None)
     """When its deletion started. It has ended, and nothing starts in it after that."""
     updated_at: Attr[Timestamp]

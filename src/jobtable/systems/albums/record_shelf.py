@@ -18,12 +18,22 @@ from jobtable.jobs.engine import Jobs
 from jobtable.model import Update
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
-from jobtable.systems.albums.entities import Album, Execution, ExecutionStatus, ExecutionWatch, FunctionCall, Step
+from jobtable.systems.albums.entities import (
+    Album,
+    Execution,
+    ExecutionStatus,
+    ExecutionWatch,
+    FunctionCall,
+    Step,
+    ValidationTask,
+)
 from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.workflows.function_calls import jobs_of
 
 LOOK_AGAIN = timedelta(seconds=2)
 """How often the watch checks on an execution that runs."""
+_RAREST_LOOK = timedelta(hours=6)
+"""How often it does so, at least, while the execution waits for a person."""
 _MILLISECOND = timedelta(milliseconds=1)
 _MOST_WRITES = 90
 """Of one transaction, with the check of the execution."""
@@ -178,6 +188,12 @@ def add_end(
     update_seen(tx, execution, now, *ends, *updates)
     # The watch measures it as soon as the workflow has ended, too.
     tx.update(ExecutionWatch.key(execution_id=execution.execution_id), ExecutionWatch.due_at.set(wall))
+
+
+def next_look(task: ValidationTask, now: datetime) -> datetime:
+    """Return when the watch looks whether the workflow behind a question still runs: ever more rarely."""
+    waited = max(LOOK_AGAIN, min(now - task.created_at, _RAREST_LOOK))
+    return min(task.expires_at, now + waited)
 
 
 def milliseconds(begin: datetime, end: datetime) -> int:

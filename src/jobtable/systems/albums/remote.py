@@ -30,6 +30,7 @@ class ServerExecutions(Executions):
         name: str,
         *,
         execution_id: str | None = None,
+        user: str = "local",  # ignored: the server records the user of the token
         **question: Unpack[Question],
     ) -> Execution:
         body = {
@@ -78,7 +79,14 @@ class ServerComparisons(Comparisons):
         super().__init__(jobs)
         self._server = server
 
-    def start(self, images: Sequence[tuple[str, bytes]], runs: int, *, comparison_id: str | None = None) -> Comparison:
+    def start(
+        self,
+        images: Sequence[tuple[str, bytes]],
+        runs: int,
+        *,
+        comparison_id: str | None = None,
+        user: str = "local",  # as above
+    ) -> Comparison:
         encoded = [{"name": name, "image": base64.b64encode(image).decode()} for name, image in images]
         body = {"images": encoded, "runs": runs, "comparison_id": comparison_id}
         return Comparison.model_validate(self._server.create("/comparisons", body))

@@ -77,7 +77,9 @@ class Comparisons:
         self._executions = Executions(jobs)
         self._answers = Answers(jobs)
 
-    def start(self, images: Sequence[tuple[str, bytes]], runs: int, *, comparison_id: str | None = None) -> Comparison:
+    def start(
+        self, images: Sequence[tuple[str, bytes]], runs: int, *, comparison_id: str | None = None, user: str = "local"
+    ) -> Comparison:
         """Start executions of both styles, in turn; repeating the call with the same id completes it."""
         if not images or not 1 <= runs <= MOST_RUNS:
             raise ValueRefusedError(f"a comparison needs images and from 1 to {MOST_RUNS} runs, not {runs}")
@@ -99,7 +101,7 @@ class Comparisons:
             )
             self._store.add(comparison)
         for execution_id, kind, name, image in planned:
-            self._executions.start(kind, image, name, execution_id=execution_id)
+            self._executions.start(kind, image, name, execution_id=execution_id, user=user)
         return comparison
 
     def confirm(self, comparison_id: str) -> int:

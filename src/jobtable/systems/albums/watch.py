@@ -15,7 +15,7 @@ from jobtable.systems.albums.album_executions import FORMER, Executions, is_form
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType
 from jobtable.systems.albums.measures import measure
-from jobtable.systems.albums.record_shelf import LOOK_AGAIN
+from jobtable.systems.albums.record_shelf import LOOK_AGAIN, next_look
 from jobtable.systems.albums.workflow_runs import runs_of
 
 _LOG = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class Watch:
         if execution.status is ExecutionStatus.WAITING and watch.task_id is not None:
             task = self._executions.records.get_task(watch.task_id)
             if task.status is TaskStatus.PENDING and now < task.expires_at and self._runs(execution):
-                return task.expires_at
+                return next_look(task, now)
             if task.status is TaskStatus.PENDING and now >= task.expires_at:
                 self._answers.time_out(task)
                 report.timed_out += 1

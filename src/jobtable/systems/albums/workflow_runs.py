@@ -112,6 +112,10 @@ def run_input(execution: Execution) -> dict[str, Any]:
     return {"execution_id": execution.execution_id, **dict(sorted(execution.options.items()))}
 
 
+def _user_of(execution: Execution) -> str:
+    return execution.created_by or "local"
+
+
 def _answer_of(task: ValidationTask) -> str:
     return json.dumps({"status": task.status.value, "task_id": task.task_id})
 
@@ -148,7 +152,9 @@ class MachineRuns:
             _publish_functions(self._jobs)
             _create(machines)
             text = json.dumps(run_input(execution))
-            self._executions.start(machines.runnable(MACHINE), text, _run_name(execution), arns=Arns())
+            self._executions.start(
+                machines.runnable(MACHINE), text, _run_name(execution), arns=Arns(), user=_user_of(execution)
+            )
         elif found.status is not MachineStatus.RUNNING and execution.attempt is not None:
             self._executions.redrive(MACHINE, _run_name(execution))
 
@@ -243,7 +249,7 @@ class DurableRuns:
         event = run_input(execution)
         if execution.attempt is not None:
             event["first_step"] = execution.current_step or Step.READ_IMAGE
-        self._service.start(FUNCTION, event, name=_durable_name(execution))
+        self._service.start(FUNCTION, event, name=_durable_name(execution), user=_user_of(execution))
 
     def look(self, execution: Execution) -> RunState | None:
         found = self._find(execution)

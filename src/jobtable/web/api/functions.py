@@ -13,7 +13,7 @@ from jobtable.web.api.route_parts import Body, NewestFirst, api_router
 from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WORK, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
-from jobtable.web.injection import PageOf, Paging, TheDurable, TheFunctions, path_id
+from jobtable.web.injection import CallerName, PageOf, Paging, TheDurable, TheFunctions, path_id
 from jobtable.workflows.durable.entities import DurableExecution
 from jobtable.workflows.durable.verbs import DurableVerbs, Invoked
 from jobtable.workflows.function_records import FunctionRecord
@@ -174,7 +174,7 @@ def send_callback_heartbeat(body: CallbackBody, durable: TheDurable) -> Response
 add_verbs(
     creation,
     TheDurable,
-    {"function": FunctionName},
+    {"function": FunctionName, "user": CallerName},
     ("call_function", "POST /functions/{function}/calls 201", DurableVerbs.call, NewCall),
     ("start_durable_execution", "POST /functions/{function}/executions 201", DurableVerbs.start, NewDurableExecution),
 )

@@ -17,7 +17,16 @@ from jobtable.web.api.route_parts import Body, NewestFirst, api_router
 from jobtable.web.api.verb_routes import add_verbs
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
-from jobtable.web.injection import PageOf, Paging, TheExecutions, TheMachines, TheObjects, TheStore, path_id
+from jobtable.web.injection import (
+    CallerName,
+    PageOf,
+    Paging,
+    TheExecutions,
+    TheMachines,
+    TheObjects,
+    TheStore,
+    path_id,
+)
 from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.execution_reads import read_input, read_output
@@ -100,6 +109,7 @@ class MachineExecution(BaseModel):
     trace_header: str | None
     map_run_id: str | None
     parent: Any
+    created_by: str
     time_to_live: int | None
 
 
@@ -130,11 +140,15 @@ def _views(page: PageOf[Execution]) -> PageOf[MachineExecution]:
 @creation.post("/machines/{machine}/executions", status_code=201)
 @allow(WRITE)
 def start_machine_execution(
-    machine: MachineName, body: NewMachineExecution, machines: TheMachines, executions: TheExecutions
+    machine: MachineName,
+    body: NewMachineExecution,
+    machines: TheMachines,
+    executions: TheExecutions,
+    user: CallerName,
 ) -> MachineExecution:
     """Start an execution of a state machine. Workers of the queue `workflows` move it."""
     runnable = body.machine(machines, machine)
-    return _view(executions.start(runnable, body.input, body.name, arns=body.arns, trace=body.trace))
+    return _view(executions.start(runnable, body.input, body.name, arns=body.arns, trace=body.trace, user=user))
 
 
 @router.post("/machines/{machine}/express-runs")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any
 
@@ -35,6 +36,9 @@ router = page_router()
 _PAGE = 30
 _EVENTS = 50
 _MOST_OPERATIONS = 1000
+_MOST_ROWS = 100
+_MOST_EVENTS = 5_000
+"""How many events are read to show the attempts of steps."""
 FunctionName = Annotated[str, path_id("charge")]
 DurableName = Annotated[str, path_id("order-7")]
 _OPEN = frozenset({OperationStatus.STARTED, OperationStatus.PENDING, OperationStatus.READY})
@@ -122,7 +126,7 @@ def show_durable_execution(
         tree=list(_branches(services, execution, shown, may_answer=may_write)),
         operation_count=len(shown),
         has_more_operations=len(operations) > _MOST_OPERATIONS,
-        rows=[_row(each, span, shown) for each in shown[-100:]],
+        rows=_rows(services, execution, span, shown),
         span=span,
         events=events[:_EVENTS] if may_write else [_without_callback_id(each) for each in events[:_EVENTS]],
         has_more_events=len(events) > _EVENTS,
@@ -198,11 +202,44 @@ def _span(services: Services, execution: DurableExecution, operations: list[Dura
     return span_of(starts, [execution.ended_at, *(each.ended_at for each in operations)], execution.ended_at or now)
 
 
-def _row(operation: DurableOperation, span: Span, operations: list[DurableOperation]) -> Row:
+def _rows(services: Services, execution: DurableExecution, span: Span, operations: list[DurableOperation]) -> list[Row]:
+    shown = operations[-_MOST_ROWS:]
+    attempts = _attempts_of(services, execution) if any(each.attempt > 1 for each in shown) else {}
     parents = {each.operation_id: each.parent_id for each in operations}
+    return [_row(each, span, parents, attempts.get(each.operation_id, [])) for each in shown]
+
+
+def _row(
+    operation: DurableOperation, span: Span, parents: Mapping[str, str | None], attempts: list[OperationAttempt]
+) -> Row:
     depth, above = 0, operation.parent_id
     while above in parents and depth < 20:
         depth, above = depth + 1, parents[above]
-    name = operation.name or operation.type.value.lower()
-    bar = span.bar(operation.started_at, operation.ended_at, status_of(operation), f"{name}: {status_of(operation)}")
-    return Row(name, (bar,), depth, f"#operation-{operation.number}")
+    name, status = operation.name or operation.type.value.lower(), status_of(operation)
+    ground = f"{status}-ground" if len(attempts) > 1 else status
+    bars = [span.bar(operation.started_at, operation.ended_at, ground, f"{name}: {status}")]
+    for number, each in enumerate(attempts if len(attempts) > 1 else [], start=1):
+        bars.append(span.bar(each.started_at, each.ended_at, each.status, f"{name}: attempt {number} {each.status}"))
+    return Row(name, tuple(bars), depth, f"#operation-{operation.number}")
+
+
+@dataclass
+class OperationAttempt:
+    """One attempt of a step, as the history shows it."""
+
+    started_at: datetime
+    ended_at: datetime | None = None
+    status: str = "running"
+
+
+def _attempts_of(services: Services, execution: DurableExecution) -> dict[str, list[OperationAttempt]]:
+    """Return the attempts of each step, from the first events of the history."""
+    attempts: dict[str, list[OperationAttempt]] = defaultdict(list)
+    for event in islice(services.durable.history(execution.function, execution.name), _MOST_EVENTS):
+        match event["EventType"]:
+            case "StepStarted":
+                attempts[event["Id"]].append(OperationAttempt(event["EventTimestamp"]))
+            case "StepFailed" | "StepSucceeded" as kind if attempts[event["Id"]]:
+                last = attempts[event["Id"]][-1]
+                last.ended_at, last.status = event["EventTimestamp"], kind.removeprefix("Step").lower()
+    return attempts

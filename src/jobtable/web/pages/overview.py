@@ -20,6 +20,7 @@ from jobtable.store import Store
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.injection import AllServices
 from jobtable.web.pages.frame import render, render_fragment
+from jobtable.web.pages.jobs import OwnerLink, execution_link
 from jobtable.web.pages.queues import known_workers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -95,6 +96,10 @@ class Overview:
     @property
     def unhealthy(self) -> list[Instance]:
         return [worker for worker in self.workers if worker.health_status is Health.UNHEALTHY]
+
+    def execution_of(self, job: Job) -> OwnerLink | None:
+        """The page of the execution that a job moves."""
+        return execution_link(job)
 
     @property
     def slots(self) -> int:

@@ -9,6 +9,8 @@ from jobtable.objects import ObjectStore, object_key
 from jobtable.store import Store
 from jobtable.workflows.asl.entities import MachineDefinition
 
+ROOT = "workflows"
+"""The first part of every key of a definition's object."""
 MOST_ITEM_BYTES = 300_000
 """Longer texts go to the object store: an item has at most 400 KB."""
 
@@ -26,10 +28,10 @@ class Definitions:
         digest = hashlib.sha256(content).hexdigest()
         if self._store.find(MachineDefinition.key(sha256=digest)) is not None:
             return digest
-        is_long = len(content) > MOST_ITEM_BYTES
-        if is_long:
+        record = MachineDefinition(sha256=digest, text=text, created_at=self._store.clock.now())
+        if len(content) > MOST_ITEM_BYTES:
             self._objects.put(_object_of(digest), content)
-        record = MachineDefinition(sha256=digest, text=None if is_long else text, created_at=self._store.clock.now())
+            record = record.replace(text=None, object_key=_object_of(digest))
         self._store.put(record)
         return digest
 
@@ -42,4 +44,4 @@ class Definitions:
 
 
 def _object_of(digest: str) -> str:
-    return object_key("workflows", "definitions", f"{digest}.json")
+    return object_key(ROOT, "definitions", f"{digest}.json")

@@ -81,6 +81,8 @@ class Execution(Entity, table=workflows, type="EXECUTION"):
     region: str
     account: str
     role_arn: str | None = None
+    created_by: str = "local"
+    """Who started it, or what is above it; its jobs say so too."""
     input: str
     """Empty if it is in the object store, because it is too large for an item."""
     input_object: str | None = None

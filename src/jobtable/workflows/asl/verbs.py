@@ -99,9 +99,16 @@ class ExecutionVerbs(Protocol):
     """
 
     def start(
-        self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns, trace: str | None = None
+        self,
+        machine: RunnableMachine,
+        payload: str,
+        name: str | None = None,
+        *,
+        arns: Arns,
+        trace: str | None = None,
+        user: str = "local",
     ) -> Execution:
-        """Start an execution. A second start of a running one with the same name and input returns it.
+        """Start an execution for a user. A second start of a running one with the same name and input returns it.
 
         A standard one is durable before this returns. An express one runs at most five minutes and keeps no history.
         """

@@ -11,7 +11,7 @@ from jobtable.workflows.durable.durable_core import DurableCore
 from jobtable.workflows.durable.durable_tokens import CallbackId
 from jobtable.workflows.durable.entities import DurableOperation, OperationStatus
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
-from jobtable.workflows.durable.large_payloads import size_of
+from jobtable.workflows.durable.large_payloads import PayloadOwner, size_of
 from jobtable.workflows.durable.operation_changes import after, end_operation
 from jobtable.workflows.durable.operation_updates import check_error
 
@@ -31,7 +31,8 @@ class CallbackAnswers:
                 f"The result of a callback must be less than or equal to {MOST_ANSWER_BYTES} bytes."
             )
         named = self._core.tokens.read_callback_id(callback_id)
-        stored = self._core.payloads.store(result, named.function, named.execution_id)
+        owner = PayloadOwner(named.function, named.execution_id, named.execution)
+        stored = self._core.payloads.store(result, owner)
 
         def act(change: Change, operation: DurableOperation) -> None:
             end_operation(change, operation, OperationStatus.SUCCEEDED, result=stored)

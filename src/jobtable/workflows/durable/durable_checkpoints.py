@@ -19,7 +19,7 @@ from jobtable.workflows.durable.entities import (
 from jobtable.workflows.durable.execution_endings import end_execution
 from jobtable.workflows.durable.execution_starts import ChainedInvokes
 from jobtable.workflows.durable.execution_state import MOST_OPERATIONS, MOST_STORED_BYTES, Change, ExecutionState
-from jobtable.workflows.durable.large_payloads import size_of
+from jobtable.workflows.durable.large_payloads import PayloadOwner, size_of
 from jobtable.workflows.durable.operation_changes import apply_update, end_what_is_due
 from jobtable.workflows.durable.operation_updates import (
     MOST_INVOKE_BYTES,
@@ -184,9 +184,9 @@ def add_end(
     error: Mapping[str, Any] | None = None,
 ) -> None:
     """Let an execution end with a change, with its output as text."""
-    stored = for_parent = core.payloads.store(output, execution.function, execution.execution_id)
+    stored = for_parent = core.payloads.store(output, PayloadOwner.of(execution))
     if execution.parent is not None:
-        for_parent = core.payloads.store(output, execution.parent["function"], execution.parent["execution_id"])
+        for_parent = core.payloads.store(output, PayloadOwner.at(execution.parent))
     end_execution(core.store, change, execution, status, output=stored, output_for_parent=for_parent, error=error)
 
 

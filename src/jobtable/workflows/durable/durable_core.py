@@ -29,7 +29,7 @@ class DurableCore:
         self.store = jobs.store
         self.clock = jobs.clock
         self.arns = arns or Arns()
-        self.payloads = LargePayloads(jobs.objects)
+        self.payloads = LargePayloads(jobs.objects, jobs.store)
         self.reads = DurableReads(self.store, jobs.objects)
         self.tokens = DurableTokens(self.store)
         self.shapes = OperationShapes(self.payloads, self.tokens)

@@ -21,6 +21,7 @@ from jobtable.workflows.durable.execution_endings import error_of_crash
 from jobtable.workflows.durable.execution_starts import ChainedInvokes, ExecutionStarts, check_json
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
 from jobtable.workflows.durable.handler_calls import HandlerCalls
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 from jobtable.workflows.durable.operation_updates import check_error
 from jobtable.workflows.durable.verbs import (
     LONGEST_INVOKE_SECONDS,
@@ -50,8 +51,10 @@ class DurableService(DurableReads, DurableVerbs):
 
     # --- executions -------------------------------------------------------------------------------------------------
 
-    def start(self, function: str, payload: Any = None, *, name: str | None = None) -> DurableExecution:
-        return self.starts.start(self._durable(function), json.dumps(payload), name)
+    def start(
+        self, function: str, payload: Any = None, *, name: str | None = None, user: str = "local"
+    ) -> DurableExecution:
+        return self.starts.start(self._durable(function), json.dumps(payload), name, user=user)
 
     def start_text(self, function: str, payload: str, name: str | None = None) -> DurableExecution:
         """Start an execution with JSON as text."""
@@ -130,8 +133,8 @@ class DurableService(DurableReads, DurableVerbs):
         called = self._call(function, payload, name, region, client)
         return self._wait(called, function.name, wait_seconds) or _late(wait_seconds, called)
 
-    def call(self, function: str, payload: str = "null", *, name: str | None = None) -> Called:
-        return self._call(self.core.get_function(function), payload, name)
+    def call(self, function: str, payload: str = "null", *, name: str | None = None, user: str = "local") -> Called:
+        return self._call(self.core.get_function(function), payload, name, user=user)
 
     def _call(
         self,
@@ -140,10 +143,11 @@ class DurableService(DurableReads, DurableVerbs):
         name: str | None,
         region: str | None = None,
         client: Mapping[str, Any] | None = None,
+        user: str = "local",
     ) -> Called:
         if not function.is_durable:
-            return Called(self.call_later(function, payload, client=client, max_attempts=1))
-        started = self.starts.start(function, payload, name, region=region, client=client)
+            return Called(self.call_later(function, payload, client=client, max_attempts=1, user=user))
+        started = self.starts.start(function, payload, name, region=region, client=client, user=user)
         return Called(started.execution_id, started)
 
     def _wait(self, called: Called, function: str, seconds: float) -> Invoked | None:
@@ -157,13 +161,19 @@ class DurableService(DurableReads, DurableVerbs):
         return self._ended(self.get(function, params["name"])) if "name" in params else self._called(job)
 
     def call_later(
-        self, function: Function, payload: str, *, client: Mapping[str, Any] | None = None, max_attempts: int = 3
+        self,
+        function: Function,
+        payload: str,
+        *,
+        client: Mapping[str, Any] | None = None,
+        max_attempts: int = 3,
+        user: str = "local",
     ) -> str:
         """Run a function that is not durable as a job, as an asynchronous call does; return the job's id."""
         check_json(payload)
         job_id = str(uuid.uuid4())
-        stored = self.core.payloads.store(payload, function.name, job_id)
-        self.starts.submit_call(function, stored, job_id, client=client, max_attempts=max_attempts)
+        stored = self.core.payloads.store(payload, PayloadOwner(function.name, job_id))
+        self.starts.submit_call(function, stored, job_id, client=client, max_attempts=max_attempts, user=user)
         return job_id
 
     def _durable(self, name: str) -> Function:

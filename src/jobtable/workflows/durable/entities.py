@@ -65,6 +65,8 @@ class DurableExecution(Entity, table=workflows, type="DURABLE_EXECUTION"):
     execution_id: str
     """Also the id of its job, and of the operation of type EXECUTION."""
     version: str = "$LATEST"
+    created_by: str = "local"
+    """Who started it, or what is above it; its jobs say so too."""
     region: str
     account: str
     status: Attr[DurableStatus] = default(DurableStatus.RUNNING)
@@ -165,6 +167,20 @@ class DurableEvents(Entity, table=workflows, type="DURABLE_EVENTS"):
     first_id: Stored[Annotated[int, Field(ge=1, le=9_999_999)]]
     events: str
     """A JSON array; see `lambda_shapes`."""
+
+
+class PayloadFolder(Entity, table=workflows, type="PAYLOAD_FOLDER"):
+    """Whose payloads lie in a folder of the object store. It is stored before them, and deleted with the execution."""
+
+    key = Key("PAYLOADS#{owner_id}", "FOLDER")
+
+    owner_id: str
+    """The id of an execution, the part of its objects' keys before the last."""
+    function: str
+    """The part before that."""
+    machine: str | None = None
+    """None for a durable execution."""
+    name: str
 
 
 class DurableKey(Entity, table=workflows, type="DURABLE_KEY"):

@@ -29,6 +29,7 @@ from jobtable.workflows.durable.entities import (
     OperationType,
 )
 from jobtable.workflows.durable.execution_state import Change, ExecutionState
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 from jobtable.workflows.durable.operation_changes import end_operation
 from jobtable.workflows.durable.operation_updates import MOST_RESULT_BYTES
 from jobtable.workflows.functions import LATEST, DurableConfig, Function
@@ -58,6 +59,7 @@ class ExecutionStarts:
         parent: Mapping[str, Any] | None = None,
         region: str | None = None,
         client: Mapping[str, Any] | None = None,
+        user: str = "local",
     ) -> DurableExecution:
         """Start an execution, or return the one that was started with this name and payload."""
         check_function_name(function.name)
@@ -67,7 +69,7 @@ class ExecutionStarts:
         digest = digest_of(payload)
         existing = self._find(function.name, name)
         if existing is None:
-            execution = self._new(function, payload, digest, name, parent, region)
+            execution = self._new(function, payload, digest, name, parent, region).replace(created_by=user)
             try:
                 self._submit(function, execution, client)
             except ConflictError:
@@ -93,6 +95,7 @@ class ExecutionStarts:
         client: Mapping[str, Any] | None = None,
         parent_job_id: str | None = None,
         max_attempts: int = 1,
+        user: str = "local",
     ) -> None:
         """Run a function that is not durable as a job; the payload is as stored."""
         self._core.jobs.submit(
@@ -109,6 +112,7 @@ class ExecutionStarts:
                 queue=FUNCTIONS_QUEUE,
                 job_id=job_id,
                 job_type="function",
+                user=user,
                 parent_job_id=parent_job_id,
                 timeout_seconds=None if function.is_inline else function.timeout_seconds,
                 max_attempts=max_attempts,
@@ -120,7 +124,7 @@ class ExecutionStarts:
     def delete(self, execution: DurableExecution) -> int:
         """Delete all items and objects of an ended execution; return the number of items."""
         store, function, name = self._core.store, execution.function, execution.name
-        self._core.payloads.discard(function, execution.execution_id)
+        self._core.payloads.discard(PayloadOwner.of(execution))
         keys = {"function": function, "execution": name}
         count = store.batch_delete(store.query(DurableEvents.key(**keys)))
         count += store.batch_delete(store.query(DurableOperation.key(**keys)))
@@ -162,7 +166,7 @@ class ExecutionStarts:
             version=function.version,
             region=region or self._region_of(parent),
             account=self._core.arns.account,
-            input=self._core.payloads.store(payload, function.name, execution_id),
+            input=self._core.payloads.store(payload, PayloadOwner(function.name, execution_id, name)),
             input_sha256=digest,
             started_at=self._core.clock.now(),
             timeout_seconds=config.execution_timeout_seconds,
@@ -189,6 +193,7 @@ class ExecutionStarts:
             queue=FUNCTIONS_QUEUE,
             job_id=execution.execution_id,
             job_type="durable execution",
+            user=execution.created_by,
             timeout_seconds=None if function.is_inline else function.timeout_seconds,
             max_attempts=_NO_LIMIT,
             most_interruptions=_NO_LIMIT,
@@ -262,11 +267,12 @@ class ChainedInvokes:
             return
         function = self._core.get_function(read_function(str(operation.target)).name, operation.child.get("version"))
         link = _link(state, operation)
+        user = self._core.get_execution(state.progress.function, state.progress.name).created_by
         if "job_id" in operation.child:
-            self._starts.submit_call(function, operation.input, operation.child["job_id"], parent=link)
+            self._starts.submit_call(function, operation.input, operation.child["job_id"], parent=link, user=user)
         else:
             payload = self._core.payloads.read(operation.input) or "{}"
-            self._starts.start(function, payload, operation.child["name"], parent=link)
+            self._starts.start(function, payload, operation.child["name"], parent=link, user=user)
 
     def start_missing(self, state: ExecutionState) -> None:
         """Start what a worker that died after its checkpoint did not start."""

@@ -14,10 +14,14 @@ from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import FailTask, SuspendTask, task
 from jobtable.workflows.asl.execution.signals import report_start
 from jobtable.workflows.durable.durable_service import DurableService
+from jobtable.workflows.durable.entities import DurableExecution, DurableStatus
 from jobtable.workflows.durable.handler_calls import Pause, Raised
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 from jobtable.workflows.function_calls import ClientContext, FunctionContext, FunctionError, call, describe_import
 from jobtable.workflows.functions import LATEST, Function
 
+_MOST_SAID = 1_000
+"""Characters of the message of a job."""
 _Client: TypeAlias = Mapping[str, Any] | None
 """What the client that invoked a function says about itself."""
 _SERVICES: weakref.WeakKeyDictionary[Jobs, DurableService] = weakref.WeakKeyDictionary()
@@ -94,6 +98,17 @@ def _run(job: JobContext, function_name: str, name: str, client: _Client, versio
         if job.should_stop() or pause.until is None or pause.until > service.core.now():
             raise SuspendTask(pause.until, "waits for its operations")
     service.delete_some_expired(function_name)
+    ended = service.core.store.find(DurableExecution.key(function=function_name, name=name))
+    if ended is not None and ended.execution_id == job.job_id:
+        _fail_with(ended)
+
+
+def _fail_with(ended: DurableExecution) -> None:
+    """Let the job of an execution that failed fail as well, so that lists of jobs show it."""
+    if ended.status in (DurableStatus.FAILED, DurableStatus.TIMED_OUT):
+        error = ended.error if isinstance(ended.error, Mapping) else {}
+        said = ": ".join(str(error[each]) for each in ("ErrorType", "ErrorMessage") if error.get(each))
+        raise FailTask((said or f"the execution {ended.status}")[:_MOST_SAID])
 
 
 def _call(
@@ -116,8 +131,8 @@ def _call(
         answer = call(function, None if text is None else json.loads(text), context)
     except FunctionError as error:
         raise _failed(error) from error
-    owner = (function_name, job.job_id) if parent is None else (parent["function"], parent["execution_id"])
-    return {"payload": service.core.payloads.store(json.dumps(answer), *owner)}
+    owner = PayloadOwner(function_name, job.job_id) if parent is None else PayloadOwner.at(parent)
+    return {"payload": service.core.payloads.store(json.dumps(answer), owner)}
 
 
 def _report_start(job: JobContext, parent: Mapping[str, Any] | None) -> None:

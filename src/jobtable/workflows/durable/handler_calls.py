@@ -27,6 +27,7 @@ MOST_FAILURES = 5
 """How many calls in a row may fail without a checkpoint between them."""
 _MOST_EMPTY_CALLS = 3
 """How many calls in a row may wait for nothing: a race inside the SDK can cause one."""
+_LAST_STATUSES = 3
 _PAGE_OPERATIONS = 1_000
 _PAGE_BYTES = 4_000_000
 
@@ -147,11 +148,18 @@ class HandlerCalls:
         if crashes > progress.crashes:
             change.progress |= {"crashes": crashes, "failures": progress.failures + 1}
             if progress.failures + 1 >= MOST_FAILURES:
-                message = f"the process of the handler ended {MOST_FAILURES} times without a checkpoint"
+                ended = f"the process of the handler ended {MOST_FAILURES} times without a checkpoint"
+                message = ": ".join(filter(None, [ended, self._last_failure(lease.job)]))
                 error = {"ErrorType": "Runtime.ExitError", "ErrorMessage": message}
                 self._end(change, DurableStatus.FAILED, error=error)
                 return True
         return False
+
+    def _last_failure(self, job: Job) -> str:
+        """Return why the last attempt of a job failed; empty if its history does not say."""
+        history = self._core.jobs.queries.list_statuses(job.job_id, newest_first=True).take(_LAST_STATUSES)
+        said = next((each.message for each in history if each.message), "")
+        return said.partition(" failed: ")[2]
 
     def _is_due(self, change: Change) -> bool:
         progress = change.state.progress

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobtable.workflows.durable.entities import DurableOperation, OperationStatus, OperationType
 from jobtable.workflows.durable.execution_state import Change
-from jobtable.workflows.durable.large_payloads import LargePayloads
+from jobtable.workflows.durable.large_payloads import LargePayloads, PayloadOwner
 from jobtable.workflows.durable.operation_updates import Action, OperationUpdate
 
 _EVENT_NAMES = {
@@ -31,7 +31,8 @@ def apply_update(change: Change, update: OperationUpdate, payloads: LargePayload
     """Change an operation as a checked update says."""
     progress = change.state.progress
     current = change.find(update.operation_id)
-    payload = payloads.store(update.payload, progress.function, progress.execution_id)
+    owner = PayloadOwner(progress.function, progress.execution_id, progress.name)
+    payload = payloads.store(update.payload, owner)
     if update.action is Action.START:
         return _start(change, update, current, payload)
     if current is None:  # an operation may be recorded only when it ends

@@ -46,7 +46,9 @@ class DurableVerbs(Protocol):
     callback that was answered or has timed out, ValueRefusedError for a value that cannot be used.
     """
 
-    def start(self, function: str, payload: Any = None, *, name: str | None = None) -> DurableExecution:
+    def start(
+        self, function: str, payload: Any = None, *, name: str | None = None, user: str = "local"
+    ) -> DurableExecution:
         """Start an execution with a JSON value; durable before this returns.
 
         A second start with the same name and payload returns the first one's execution.
@@ -115,7 +117,7 @@ class DurableVerbs(Protocol):
         """Run a function, durable or not, and return its answer; ConflictError if that takes longer than allowed."""
         ...
 
-    def call(self, function: str, payload: str = "null", *, name: str | None = None) -> Called:
+    def call(self, function: str, payload: str = "null", *, name: str | None = None, user: str = "local") -> Called:
         """Start a call of a function, durable or not, with JSON as text; durable before this returns."""
         ...
 

@@ -52,6 +52,7 @@ from jobtable.workflows.asl.run import CallService
 from jobtable.workflows.asl.services.item_reader import read_items
 from jobtable.workflows.asl.services.result_writer import write_results
 from jobtable.workflows.asl.verbs import ChildExecution, RunnableMachine, ServiceVerbs
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 from jobtable.workflows.functions import function
 from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE
 
@@ -254,7 +255,10 @@ class StoreRunner:
         """Run the job of an execution."""
         context = JobContext(self.jobs, lease)
         report = run_task(lease.job.definition, StopFlag(), lambda: context)
-        assert report.kind == "returned", report.message
+        params = lease.job.definition.params
+        ended = self.executions.get(params["machine"], params["name"]).status
+        has_failed = ended in (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT)
+        assert report.kind == ("raised" if has_failed else "returned"), report.message
         context.close()
         self.jobs.finish(lease, report.outcome())
 
@@ -282,7 +286,8 @@ class StoreRunner:
             error = {"ErrorType": answer["$error"], "ErrorMessage": answer.get("$cause")}
             self.jobs.finish(lease, Outcome.failed(error["ErrorType"], retryable=False, result={"error": error}))
         else:
-            stored = self.executions.core.texts.store(json.dumps(output_of(answer, payload)), "answers")
+            owner = PayloadOwner.at(lease.job.definition.params["parent"])
+            stored = self.executions.core.texts.store(json.dumps(output_of(answer, payload)), owner)
             self.jobs.finish(lease, Outcome.completed({"payload": stored}))
 
     def _poll_activities(self) -> None:

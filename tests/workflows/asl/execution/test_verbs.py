@@ -48,6 +48,7 @@ ASK = {
     },
 }
 WAIT = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}}
+CALL = {"Type": "Task", "Resource": ARNS.function("fails")}
 SILENT = {"sqs:sendMessage": [{"$never": True}], "silent": [{"$never": True}]}
 
 
@@ -67,6 +68,34 @@ def machine(definition: dict[str, Any] = WAIT, kind: MachineType = MachineType.S
 
 
 # --- starting ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_job_of_an_execution_says_who_started_it() -> None:
+    call = {"StartAt": "C", "States": {"C": {**CALL, "End": True}}}
+    nested = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync",
+        "Parameters": {"StateMachineArn": ARNS.machine("inner")},
+        "ResultPath": None,
+        "Next": "Far",
+    }
+    far = {
+        "Type": "Map",
+        "ItemProcessor": {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, **call},
+        "ItemsPath": "$.items",
+        "End": True,
+    }
+    definition = {"StartAt": "Nested", "States": {"Nested": nested, "Far": far}}
+    answers = {"fails": [1, {"$error": "Boom"}, 2]}
+    runner = StoreRunner(Case("verbs", "one", definition, {}, answers=answers, machines={"inner": call}))
+    runner.executions.start(machine(definition), '{"items": [1]}', NAME, arns=ARNS, user="ada")
+    runner.work()
+    assert runner.executions.redrive(MACHINE, NAME).created_by == "ada"
+    runner.work()
+    assert runner.executions.get(MACHINE, NAME).status is ExecutionStatus.SUCCEEDED
+    jobs = list(runner.jobs.queries.list_jobs())
+    assert {(job.job_type, job.created_by) for job in jobs} == {("state machine", "ada"), ("function", "ada")}
+    assert len(jobs) >= 7
 
 
 def test_a_second_start_returns_the_running_execution_and_no_other() -> None:

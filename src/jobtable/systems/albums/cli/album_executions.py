@@ -12,7 +12,7 @@ import typer
 from jobtable.app import Services
 from jobtable.cli.completion import MOST, completed
 from jobtable.cli.framework import Yes, confirm, new_group
-from jobtable.cli.local_workers import workers_for
+from jobtable.cli.local_workers import LocalWorkers, ServerWorkers, workers_for
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
@@ -31,7 +31,7 @@ from jobtable.systems.albums.service import AlbumWorkflows
 from jobtable.systems.albums.style_comparison import MOST_RUNS, Compared, Comparisons, Measured
 from jobtable.systems.albums.watch import Watch
 from jobtable.systems.albums.workflow_runs import TASKS
-from jobtable.workflows.table_and_queues import QUEUES
+from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE, FUNCTIONS_QUEUE, QUEUES
 
 
 def _ids(services: Services) -> Iterator[str]:
@@ -68,6 +68,7 @@ def start(
         str | None, typer.Option(metavar="MODULE:NAME", help="Function that sends the task and its token")
     ] = None,
     submit_only: SubmitOnly = False,
+    user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -83,6 +84,7 @@ def start(
             workflow_type,
             content,
             image.name,
+            user=resolved(user=user).settings.user,
             answer_within=timedelta(seconds=answer_within),
             on_timeout=on_timeout,
             deliver=deliver,
@@ -101,6 +103,7 @@ def _read(image: Path) -> bytes:
 def compare(
     images: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Pictures or listings")],
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="How often each style gets each image")] = 3,
+    user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -113,7 +116,7 @@ def compare(
     settings = chosen_settings(store, objects, creates=True)
     with services_of(settings) as services:
         comparisons = services.get(Comparisons)
-        comparison_id = comparisons.start(contents, runs).comparison_id
+        comparison_id = comparisons.start(contents, runs, user=resolved(user=user).settings.user).comparison_id
         say(f"Comparison {comparison_id}: {2 * runs * len(images)} executions")
 
         def look() -> Compared:
@@ -125,7 +128,7 @@ def compare(
             return seen
 
         with (
-            workers_for(services, settings, QUEUES, preload=TASKS) as workers,
+            _workers(services, settings) as workers,
             bar("Comparing", len(images) * runs * 2) as done,
         ):
 
@@ -204,12 +207,18 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
+def _workers(services: Services, settings: Settings) -> LocalWorkers | ServerWorkers:
+    """Return workers as `jobtable up` starts them: no function keeps the moves of state machines waiting."""
+    small = [EXECUTIONS_QUEUE]
+    return workers_for(services, settings, [FUNCTIONS_QUEUE], small=small, slots=settings.slots, preload=TASKS)
+
+
 def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
     say(
         f"Execution {execution.execution_id}: if you stop this command, "
         f"`jobtable worker --queue {' --queue '.join(QUEUES)}` continues it."
     )
-    working = workers_for(services, settings, QUEUES, preload=TASKS)
+    working = _workers(services, settings)
     with working as workers, bar("Running") as steps:
         shown = execution
 
@@ -249,6 +258,7 @@ def _print_execution(executions: Executions, execution_id: str, *, as_json: bool
             "duration in ms": execution.duration_ms,
             "estimated cost": execution.estimated_cost,
             "image": execution.image_s3_key,
+            "user": execution.created_by,
             "note": _note(executions, execution),
         }
     )

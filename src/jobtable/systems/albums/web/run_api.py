@@ -20,7 +20,7 @@ from jobtable.systems.albums.web.api import MOST_ALBUMS, ExecutionId, TaskId
 from jobtable.web.api.route_parts import Body, Id, Written, api_router
 from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
-from jobtable.web.injection import CallerOf, Day, TheStore, path_id, service
+from jobtable.web.injection import CallerName, CallerOf, Day, TheStore, path_id, service
 from jobtable.web.limits import takes_file
 
 router = api_router("albums as they run")
@@ -111,13 +111,14 @@ class NewTaskToken(BaseModel):
 @creation.post("/execution-runs", status_code=201)
 @allow(WRITE)
 @takes_file(whole=True)
-def start_execution(body: StartBody, executions: TheExecutions) -> Execution:
+def start_execution(body: StartBody, executions: TheExecutions, user: CallerName) -> Execution:
     """Store the image and start a workflow; workers do the rest."""
     return executions.start(
         body.workflow_type,
         body.image,
         body.name,
         execution_id=body.execution_id,
+        user=user,
         answer_within=timedelta(seconds=body.answer_within_seconds),
         on_timeout=body.on_timeout,
         deliver=body.deliver,
@@ -127,10 +128,10 @@ def start_execution(body: StartBody, executions: TheExecutions) -> Execution:
 @creation.post("/comparisons", status_code=201)
 @allow(WRITE)
 @takes_file(whole=True)
-def start_comparison(body: ComparisonBody, comparisons: TheComparisons) -> Comparison:
+def start_comparison(body: ComparisonBody, comparisons: TheComparisons, user: CallerName) -> Comparison:
     """Start executions of both styles with the same images."""
     images = [(each.name, each.image) for each in body.images]
-    return comparisons.start(images, body.runs, comparison_id=body.comparison_id)
+    return comparisons.start(images, body.runs, comparison_id=body.comparison_id, user=user)
 
 
 @router.post("/comparisons/{comparison_id}/confirm")

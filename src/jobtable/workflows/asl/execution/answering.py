@@ -12,6 +12,7 @@ from jobtable.workflows.asl.execution.execution_core import ExecutionCore, diges
 from jobtable.workflows.asl.execution.links import link_to
 from jobtable.workflows.asl.execution.signals import leave
 from jobtable.workflows.asl.execution.starting import check_payload
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 
 _FIRST_LOOK_SECONDS = 0.02
 _LONGEST_LOOK_SECONDS = 1.0
@@ -47,7 +48,7 @@ class TaskAnswers:
             execution, frame = self._waiting(found)
             link = link_to(execution, found.frame_id, found.visit)
             now = self._core.now()
-            stored = self._core.texts.store(payload, link["execution_id"])
+            stored = self._core.texts.store(payload, PayloadOwner.at(link))
             with self._core.store.transaction() as tx:
                 if kind != "Heartbeat":
                     tx.update(key, TaskToken.answered_at.set(now), when=TaskToken.answered_at.missing())

@@ -48,6 +48,7 @@ from jobtable.workflows.asl.run import (
     Submitted,
     Succeeded,
 )
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 from jobtable.workflows.function_calls import describe_import
 
 FUNCTION_MISSING = "Lambda.ResourceNotFoundException"
@@ -137,11 +138,17 @@ class CarriesOut:
         text = dump(command.payload)
         parent = None if command.is_async else link
         if function.is_durable:
-            functions.starts.start(function, text, job_id, region=execution.region, parent=parent)
+            functions.starts.start(
+                function, text, job_id, region=execution.region, parent=parent, user=execution.created_by
+            )
         else:
-            stored = functions.core.payloads.store(text, link["function"], link["execution_id"])
+            # What nobody waits for may run after the execution was deleted, with a payload of its own.
+            owner = PayloadOwner(function.name, job_id) if command.is_async else PayloadOwner.at(link)
+            stored = functions.core.payloads.store(text, owner)
             above = None if command.is_async else execution.job_id
-            functions.starts.submit_call(function, stored, job_id, parent=parent, parent_job_id=above)
+            functions.starts.submit_call(
+                function, stored, job_id, parent=parent, parent_job_id=above, user=execution.created_by
+            )
         return [Succeeded(*at, {})] if command.is_async else []
 
     def _started(self, command: CallFunction | CallService) -> Started:
@@ -163,6 +170,7 @@ class CarriesOut:
                 arguments.get("Name") or task_id(link),
                 arns=Arns(execution.region, execution.account),
                 trace=arguments.get("TraceHeader"),
+                user=execution.created_by,
                 parent=link if waits else None,
                 parent_job_id=execution.job_id if waits else None,
                 job_id=task_id(link),

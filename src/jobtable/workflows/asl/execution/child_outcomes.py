@@ -14,6 +14,7 @@ from jobtable.workflows.asl.execution.links import arn_of
 from jobtable.workflows.asl.execution.signals import leave
 from jobtable.workflows.asl.execution.texts import Texts
 from jobtable.workflows.asl.interpreter.strand import dump
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 
 
 def report_end(store: Store, texts: Texts, tx: Transaction, ended: Execution) -> None:
@@ -21,7 +22,7 @@ def report_end(store: Store, texts: Texts, tx: Transaction, ended: Execution) ->
     if ended.parent is None or ended.stopped_at is None:
         return
     kind, members = signal_of_end(texts, ended, ended.parent)
-    members["payload"] = texts.store(members.get("payload"), ended.parent["execution_id"])
+    members["payload"] = texts.store(members.get("payload"), PayloadOwner.at(ended.parent))
     leave(store, tx, ended.stopped_at, ended.parent, kind, key=ended.job_id, **members)
 
 

@@ -26,7 +26,7 @@ from jobtable.workflows.asl.entities import (
 from jobtable.workflows.asl.execution.child_outcomes import report_end
 from jobtable.workflows.asl.execution.execution_changes import event_item
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
-from jobtable.workflows.asl.execution.links import execution_id
+from jobtable.workflows.asl.execution.links import owner_of
 from jobtable.workflows.asl.execution.texts import Texts
 from jobtable.workflows.asl.interpreter.history import without_none
 from jobtable.workflows.asl.interpreter.strand import ROOT
@@ -74,7 +74,7 @@ class ExecutionEnds:
         for job_id in (*execution.earlier_job_ids, execution.job_id):
             if core.store.find(Job.key(job_id=job_id)) is not None:
                 core.jobs.delete_for_system(job_id)
-        core.texts.discard(execution_id(execution))
+        core.texts.discard(owner_of(execution))
         for part in _PARTS:
             count += core.store.batch_delete(core.store.query(part.key(machine=machine, name=name)))
         same = Execution.revision == execution.revision

@@ -23,7 +23,7 @@ from jobtable.workflows.asl.entities import (
     TaskToken,
 )
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore, compact, digest_of_token
-from jobtable.workflows.asl.execution.links import execution_id
+from jobtable.workflows.asl.execution.links import owner_of
 from jobtable.workflows.asl.execution.map_running import MapRunRecords
 from jobtable.workflows.asl.execution.stored_runs import STORE_FRAMES, StoredRun, frame_as_json
 from jobtable.workflows.asl.interpreter.strand import dump
@@ -119,7 +119,7 @@ class Change:
             members |= {"status": ExecutionStatus(ended.status), "stopped_at": run.now()}
             members |= {"error": ended.error, "cause": ended.cause}
             if ended.status == "SUCCEEDED":
-                text, key = self._core.texts.keep(dump(ended.output), execution_id(before))
+                text, key = self._core.texts.keep(dump(ended.output), owner_of(before))
                 members |= {"output": text if key is None else None, "output_object": key}
         return before.model_copy(update=members)
 
@@ -154,7 +154,7 @@ class Change:
         return _Writes(puts, deletes, outbox, {each.frame_id for each in changed}, set(gone))
 
     def _outbox(self, after: Execution, position: int, commands: list[Any]) -> ExecutionCommands:
-        text, key = self._core.texts.keep(compact(commands), execution_id(after))
+        text, key = self._core.texts.keep(compact(commands), owner_of(after))
         return ExecutionCommands(
             machine=after.machine,
             name=after.name,
@@ -255,7 +255,7 @@ def event_item(execution: Execution, event: Event) -> ExecutionEvent:
 
 def frame_item(core: ExecutionCore, execution: Execution, frame: Frame) -> ExecutionFrame:
     """Return the item of a frame."""
-    text, key = core.texts.keep(compact(frame.memory), execution_id(execution))
+    text, key = core.texts.keep(compact(frame.memory), owner_of(execution))
     return ExecutionFrame(
         machine=execution.machine,
         name=execution.name,

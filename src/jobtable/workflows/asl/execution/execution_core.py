@@ -38,7 +38,7 @@ class ExecutionCore:
         self.store = jobs.store
         self.reads = ExecutionReads(jobs.store)
         self.clock = jobs.clock
-        self.texts = Texts(jobs.objects)
+        self.texts = Texts(jobs.objects, jobs.store)
         self.definitions = Definitions(jobs.store, jobs.objects)
         self.services: ServiceVerbs = ServiceCalls(jobs)
         self.machines: MachineSource = MachinesByArn(Machines(jobs.store, jobs.objects, check_definition))

@@ -36,9 +36,16 @@ class Executions(ExecutionReads, ExecutionVerbs):
         self.mover = Mover(self.core, self._carrying_out, self._ends.delete_some_expired)
 
     def start(
-        self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns, trace: str | None = None
+        self,
+        machine: RunnableMachine,
+        payload: str,
+        name: str | None = None,
+        *,
+        arns: Arns,
+        trace: str | None = None,
+        user: str = "local",
     ) -> Execution:
-        return self._starts.start(machine, payload, name, arns=arns, trace=trace)
+        return self._starts.start(machine, payload, name, arns=arns, trace=trace, user=user)
 
     def run_express(self, machine: RunnableMachine, payload: str, name: str | None = None, *, arns: Arns) -> SyncResult:
         return run_express(self.core, self._starts, self._carrying_out, machine, payload, name, arns)

@@ -10,6 +10,7 @@ from typing import Any
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import Execution, MachineType
 from jobtable.workflows.durable.execution_starts import child_id
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 
 OBJECTS = "state-machine"
 """The part of the object keys of all executions, before their ids."""
@@ -25,6 +26,11 @@ def execution_id(execution: Execution) -> str:
 def identity(machine: str, name: str, started_at: datetime) -> str:
     """Return the id of an execution that starts at an instant."""
     return str(uuid.uuid5(_EXECUTIONS, f"{machine}\n{name}\n{started_at.isoformat()}"))
+
+
+def owner_of(execution: Execution) -> PayloadOwner:
+    """Return an execution as the owner of its payloads."""
+    return PayloadOwner(OBJECTS, execution_id(execution), execution.name, execution.machine)
 
 
 def link_to(execution: Execution, frame_id: str, visit: int, **more: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from jobtable.errors import JobtableError, RequestRefused, TransactionFailedError, ValueRefusedError, kind_and_text
 from jobtable.jobs.report.context import JobContext
-from jobtable.jobs.tasks import SuspendTask, task
+from jobtable.jobs.tasks import FailTask, SuspendTask, task
 from jobtable.workflows.asl.entities import (
     Execution,
     ExecutionCommands,
@@ -34,6 +34,8 @@ from jobtable.workflows.asl.run import Failed, Refused, Signal
 from jobtable.workflows.remembered import Remembered
 
 EXPRESS_SECONDS = 300.0
+_MOST_SAID = 1_000
+"""Characters of the message of a job."""
 _MOST_CARRIED_OUT = 5
 """How many items of commands wait for the next change to delete them."""
 
@@ -77,6 +79,7 @@ class Mover:
             break
         if stored.execution.status is not ExecutionStatus.RUNNING:
             self._after_end(stored.execution)
+            _fail_with(stored.execution)
             return
         self._remembered.keep(job.job_id, stored)
         raise SuspendTask(move.due_at(), "waits")
@@ -262,6 +265,13 @@ class _Move:
         abort_map_runs(self._core, self._stored.execution)
         signals = read_signals(self._core, self._stored.execution)
         self._core.store.batch_delete(each for each in signals if each.kind != REDRIVE)
+
+
+def _fail_with(ended: Execution) -> None:
+    """Let the job of an execution that failed fail as well, so that lists of jobs show it."""
+    if ended.status in (ExecutionStatus.FAILED, ExecutionStatus.TIMED_OUT):
+        why = ": ".join(each for each in (ended.error, ended.cause) if each) or f"the execution {ended.status}"
+        raise FailTask(why[:_MOST_SAID])
 
 
 def _is_final(error: Exception) -> bool:

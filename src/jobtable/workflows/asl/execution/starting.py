@@ -14,12 +14,13 @@ from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
 from jobtable.workflows.asl.execution.execution_changes import event_item, frame_item
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
-from jobtable.workflows.asl.execution.links import identity, task_id
+from jobtable.workflows.asl.execution.links import OBJECTS, identity, task_id
 from jobtable.workflows.asl.execution.stored_runs import new_run
 from jobtable.workflows.asl.interpreter import begin
 from jobtable.workflows.asl.interpreter.strand import dump
 from jobtable.workflows.asl.run import MOST_PAYLOAD_BYTES, StartExecution
 from jobtable.workflows.asl.verbs import RunnableMachine
+from jobtable.workflows.durable.large_payloads import PayloadOwner
 from jobtable.workflows.table_and_queues import EXECUTIONS_QUEUE
 
 JOB_TYPE = "state machine"
@@ -44,6 +45,7 @@ class ExecutionStarts:
         *,
         arns: Arns,
         trace: str | None = None,
+        user: str = "local",
         parent: Mapping[str, Any] | None = None,
         parent_job_id: str | None = None,
         job_id: str | None = None,
@@ -57,7 +59,7 @@ class ExecutionStarts:
         if existing is None:
             new = self.make(machine, payload, name, arns=arns, trace=trace, parent=parent)
             try:
-                return self._submit(new.model_copy(update={"job_id": job_id or new.job_id}), parent_job_id)
+                return self._submit(new.replace(job_id=job_id or new.job_id, created_by=user), parent_job_id)
             except ConflictError:
                 existing = self._core.store.find(Execution.key(machine=machine.name, name=name))
                 if existing is None:
@@ -88,7 +90,7 @@ class ExecutionStarts:
             processor_path=map_run["path"],
             map_run_id=map_run["arn"].rpartition(":")[2],
         )
-        return self._submit(new.model_copy(update={"role_arn": above.role_arn}), above.job_id)
+        return self._submit(new.replace(role_arn=above.role_arn, created_by=above.created_by), above.job_id)
 
     def make(
         self,
@@ -105,7 +107,7 @@ class ExecutionStarts:
     ) -> Execution:
         """Return a new execution, which the caller stores; or one that is not, which holds an input of any size."""
         started_at = self._core.clock.now()
-        owner = identity(machine.name, name, started_at)
+        owner = PayloadOwner(OBJECTS, identity(machine.name, name, started_at), name, machine.name)
         text, key = self._core.texts.keep(payload, owner) if is_stored else (payload, None)
         return Execution(
             machine=machine.name,
@@ -154,6 +156,7 @@ def job_of(execution: Execution, parent_job_id: str | None) -> NewJob:
         queue=EXECUTIONS_QUEUE,
         job_id=execution.job_id,
         job_type=JOB_TYPE,
+        user=execution.created_by,
         parent_job_id=parent_job_id,
         max_attempts=_NO_LIMIT,
         most_interruptions=_NO_LIMIT,

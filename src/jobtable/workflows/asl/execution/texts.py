@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from jobtable.objects import ObjectStore
-from jobtable.workflows.asl.execution.links import OBJECTS
-from jobtable.workflows.durable.large_payloads import LargePayloads
+from jobtable.store import Store
+from jobtable.workflows.durable.large_payloads import LargePayloads, PayloadOwner
 
 
 class Texts:
     """Keeps and reads the texts of executions. Without an object store, only those in items are known."""
 
-    def __init__(self, objects: ObjectStore | None) -> None:
-        self._payloads = None if objects is None else LargePayloads(objects)
+    def __init__(self, objects: ObjectStore | None, store: Store | None = None) -> None:
+        self._payloads = None if objects is None else LargePayloads(objects, store)
 
-    def store(self, text: str | None, owner: str) -> Any:
-        """Return what holds a text of an execution with this id: itself, or `{"object": key}`."""
-        return text if self._payloads is None else self._payloads.store(text, OBJECTS, owner)
+    def store(self, text: str | None, owner: PayloadOwner) -> Any:
+        """Return what holds a text of an execution: itself, or `{"object": key}`."""
+        return text if self._payloads is None else self._payloads.store(text, owner)
 
-    def keep(self, text: str, owner: str) -> tuple[str, str | None]:
+    def keep(self, text: str, owner: PayloadOwner) -> tuple[str, str | None]:
         """Return the two members of an item that hold a text: it and None, or "" and the key of its object."""
         stored = self.store(text, owner)
         return ("", stored["object"]) if isinstance(stored, dict) else (text, None)
@@ -37,7 +37,7 @@ class Texts:
             return text
         return None if self._payloads is None else self._payloads.read({"object": object_key})
 
-    def discard(self, owner: str) -> None:
-        """Delete the objects of an execution with this id."""
+    def discard(self, owner: PayloadOwner) -> None:
+        """Delete the objects of an execution."""
         if self._payloads is not None:
-            self._payloads.discard(OBJECTS, owner)
+            self._payloads.discard(owner)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import math
+import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, TypeAlias
 
+import pyarrow.parquet
 import pytest
 
 from jobtable.objects import ObjectStore
 from jobtable.workflows.asl.machine import StateFault
+from jobtable.workflows.asl.services import parquet_rows
 from jobtable.workflows.asl.services.buckets import key_in_bucket
 from jobtable.workflows.asl.services.service_calls import ServiceCalls
 
@@ -109,8 +116,8 @@ def test_the_manifest_of_an_athena_query(services: ServiceCalls, put: Put) -> No
 @pytest.mark.parametrize(
     ("content", "config", "cause"),
     [
-        (None, {"InputType": "JSON"}, "The specified key does not exist"),
-        ("[1,", {"InputType": "JSON"}, "Expecting value"),
+        (None, {"InputType": "JSON"}, "The specified key does not exist: s3://b/k"),
+        ("[1,", {"InputType": "JSON"}, "s3://b/k: Expecting value"),
         ("[NaN]", {"InputType": "JSON"}, "NaN is not JSON"),
         ("[" * 100_000, {"InputType": "JSON"}, "recursion"),
         ("{}", {"InputType": "JSON", "ItemsPointer": "/none"}, "names nothing"),
@@ -121,7 +128,8 @@ def test_the_manifest_of_an_athena_query(services: ServiceCalls, put: Put) -> No
         ("a", {"InputType": "CSV", "CSVDelimiter": "DOT"}, "DOT is not supported"),
         ('a\n"b', {"InputType": "CSV"}, "unexpected end of data"),
         ("\udcff", {"InputType": "CSV"}, "can't decode"),
-        ("x", {"InputType": "PARQUET"}, "PARQUET is not supported"),
+        ("x", {"InputType": "PARQUET"}, "s3://b/k: Parquet"),
+        ("x", {"InputType": "ORC"}, "ORC is not supported; use CSV, JSON, JSONL, PARQUET or MANIFEST"),
         ("[]", {"InputType": "MANIFEST"}, "not the manifest of an S3 inventory"),
         ('{"files": [], "fileFormat": "ORC"}', {"InputType": "MANIFEST"}, "use CSV"),
         ("http://b/k", {"InputType": "CSV", "ManifestType": "ATHENA_DATA"}, "not the manifest of an Athena query"),
@@ -136,6 +144,100 @@ def test_what_cannot_be_read(
         read(services, "k", **config)
     assert caught.value.error == "States.ItemReaderFailed"
     assert cause in caught.value.cause
+    assert "buckets/" not in caught.value.cause
+
+
+def test_a_key_that_cannot_be_is_shown_as_it_was_written(services: ServiceCalls) -> None:
+    with pytest.raises(StateFault) as caught:
+        read(services, "k" * 1_000, InputType="JSON")
+    assert "buckets" not in caught.value.cause
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------------
+
+NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
+COLUMNS: dict[str, list[Any]] = {
+    "n": [1, 2, None],
+    "x": [0.5, math.nan, -1.0],
+    "name": ["first", "K\u00f6ln", ""],
+    "at": [NOON, None, NOON],
+    "day": [NOON.date(), None, None],
+    "price": [Decimal("9.50"), Decimal("3.00"), None],
+    "raw": [b"\x00", b"", None],
+    "tags": [["a", "b"], [], None],
+    "who": [{"id": 1, "born": NOON.date()}, None, None],
+    "took": [timedelta(seconds=1.5), None, None],
+    "ok": [True, False, None],
+}
+FIRST = {
+    "n": 1,
+    "x": 0.5,
+    "name": "first",
+    "at": "2025-11-01T12:00:00+00:00",
+    "day": "2025-11-01",
+    "price": 9.5,
+    "raw": "AA==",
+    "tags": ["a", "b"],
+    "who": {"id": 1, "born": "2025-11-01"},
+    "took": 1.5,
+    "ok": True,
+}
+
+
+def parquet_file(columns: dict[str, list[Any]], **options: Any) -> bytes:
+    written = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), written, **options)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "zstd"])
+def test_rows_of_a_parquet_file(services: ServiceCalls, objects: ObjectStore, compression: str) -> None:
+    objects.put(key_in_bucket("b", "a.parquet"), parquet_file(COLUMNS, compression=compression, row_group_size=2))
+    first, second, third = read(services, "a.parquet", InputType="PARQUET")
+    assert first == FIRST
+    assert (second["x"], second["price"], second["name"]) == (None, 3, "K\u00f6ln")
+    assert {name for name, value in third.items() if value is not None} == {"x", "name", "at"}
+    assert json.loads(json.dumps([first, second, third], allow_nan=False)) == [first, second, third]
+    assert read(services, "a.parquet", InputType="PARQUET", MaxItems=1) == [first]
+
+
+def test_many_parquet_files_are_one_list(services: ServiceCalls, objects: ObjectStore) -> None:
+    rows = 2_500
+    for name in ("1", "2"):
+        objects.put(key_in_bucket("b", f"out/{name}"), parquet_file({"n": list(range(rows))}))
+    objects.put(key_in_bucket("b", "m.csv"), b"s3://b/out/1\ns3://b/out/2\n")
+    expected = [{"n": n} for n in range(rows)] * 2
+    assert read(services, "m.csv", ManifestType="ATHENA_DATA", InputType="PARQUET") == expected
+    assert read(services, "out/", resource=LIST, Transformation="LOAD_AND_FLATTEN", InputType="PARQUET") == expected
+
+
+def test_a_row_group_that_is_too_large_is_refused(
+    services: ServiceCalls, objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_rows, "_MOST_GROUP_BYTES", 50)
+    objects.put(key_in_bucket("b", "k"), parquet_file({"n": list(range(1_000))}))
+    with pytest.raises(StateFault, match=r"s3://b/k: row group 0 has [\d,]+ bytes; at most 50 are allowed"):
+        read(services, "k", InputType="PARQUET")
+
+
+def test_what_zstandard_compressed_is_read(services: ServiceCalls, objects: ObjectStore) -> None:
+    objects.put(key_in_bucket("b", "a.jsonl.zst"), pyarrow.compress(b"1\n2\n", "zstd", asbytes=True))
+    assert read(services, "a.jsonl.zst", InputType="JSONL") == [1, 2]
+    objects.put(key_in_bucket("b", "bad.zst"), b"x")
+    with pytest.raises(StateFault, match=r"s3://b/bad\.zst: "):
+        read(services, "bad.zst", InputType="JSONL")
+
+
+def test_without_pyarrow_the_extra_is_named(
+    services: ServiceCalls, objects: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.lib", None)
+    objects.put(key_in_bucket("b", "a.parquet"), parquet_file({"n": [1]}))
+    with pytest.raises(StateFault) as caught:
+        read(services, "a.parquet", InputType="PARQUET")
+    assert caught.value.error == "States.ItemReaderFailed"
+    assert "s3://b/a.parquet: a Parquet file cannot be read without pyarrow" in caught.value.cause
+    assert "pip install 'jobtable[parquet]'" in caught.value.cause
 
 
 def test_other_resources_and_missing_arguments_are_refused(services: ServiceCalls) -> None:

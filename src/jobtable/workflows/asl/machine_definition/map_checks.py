@@ -131,7 +131,10 @@ def _check_reader(value: Mapping[str, Any], place: Place) -> None:
     resource, config = value.get("Resource"), value.get("ReaderConfig", {})
     is_list = isinstance(resource, str) and resource.endswith(":listObjectsV2")
     _require_arguments(value, ("Bucket",) if is_list else ("Bucket", "Key"), place)
-    if not is_list and isinstance(config, dict) and "InputType" not in config:
+    if not isinstance(config, dict):
+        return
+    reads = not is_list or config.get("Transformation") == "LOAD_AND_FLATTEN"
+    if reads and "InputType" not in config and config.get("ManifestType") != "S3_INVENTORY":
         place.member("ReaderConfig").error("The field 'InputType' is required but was missing")
 
 
@@ -139,7 +142,7 @@ def _check_reader_config(value: Mapping[str, Any], place: Place) -> None:
     if value.get("InputType") == "CSV":
         if "CSVHeaderLocation" not in value:
             place.error("The field 'CSVHeaderLocation' is required but was missing")
-    elif value.get("InputType") in ("JSON", "JSONL"):
+    elif value.get("InputType") in ("JSON", "JSONL", "PARQUET"):
         for name in _OF_CSV:
             if name in value:
                 place.error(f"Field '{name}' is not supported")
@@ -179,7 +182,7 @@ ITEM_BATCHER = Shape(
 )
 _READER_CONFIG = Shape(
     members={
-        "InputType": named_choice_of("MANIFEST", "JSON", "CSV", "JSONL"),
+        "InputType": named_choice_of("MANIFEST", "JSON", "CSV", "JSONL", "PARQUET"),
         "Transformation": choice_of("NONE", "LOAD_AND_FLATTEN"),
         "ManifestType": choice_of("ATHENA_DATA", "S3_INVENTORY"),
         "ItemsPointer": text,

@@ -6,11 +6,13 @@ import csv
 import gzip
 import hashlib
 import json
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import islice
-from typing import TextIO
+from typing import Any, TextIO
 from urllib.parse import unquote_plus
 
 from jobtable.errors import JobtableError, ObjectNotFoundError
@@ -18,6 +20,7 @@ from jobtable.objects import ListedObject, ObjectStore
 from jobtable.workflows.asl.machine import StateFault
 from jobtable.workflows.asl.run import Json
 from jobtable.workflows.asl.services.buckets import key_in_bucket, list_bucket
+from jobtable.workflows.asl.services.parquet_rows import decompressed, read_rows
 
 ITEM_READER_FAILED = "States.ItemReaderFailed"
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
@@ -31,9 +34,7 @@ def read_items(objects: ObjectStore, reader: Json) -> Json:
     """Return the items that an evaluated ItemReader names, or raise StateFault."""
     try:
         return _ItemReader(objects, reader).read()
-    except ObjectNotFoundError as error:
-        raise StateFault(ITEM_READER_FAILED, f"The specified key does not exist: {error}") from error
-    except (JobtableError, ValueError, csv.Error, OSError, EOFError, RecursionError) as error:
+    except (JobtableError, ValueError, RecursionError) as error:
         raise StateFault(ITEM_READER_FAILED, str(error)) from error
 
 
@@ -108,9 +109,11 @@ class _ItemReader:
             "JSON": self._json,
             "JSONL": lambda *at: self._first(self._lines(*at)),
             "CSV": lambda *at: self._first(self._rows(*at)),
+            "PARQUET": lambda *at: self._first(self._parquet_rows(*at)),
         }
         if self._input_type not in readers:
-            raise ReaderFault(f"The InputType {self._input_type} is not supported; use CSV, JSON, JSONL or MANIFEST")
+            known = "CSV, JSON, JSONL, PARQUET or MANIFEST"
+            raise ReaderFault(f"The InputType {self._input_type} is not supported; use {known}")
         items = readers[self._input_type](bucket, key)
         if self._input_type == "JSON":
             items = _at_pointer(items, self._config.get("ItemsPointer") or "")
@@ -151,12 +154,35 @@ class _ItemReader:
             raise ReaderFault("CSV headers cannot be empty")
         return list(headers)
 
+    def _parquet_rows(self, bucket: str, key: str) -> Iterator[Json]:
+        with self._open_bytes(bucket, key) as content, tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(content, copy)  # the rows lie behind a directory at the end
+            copy.seek(0)
+            yield from read_rows(copy)
+
     @contextmanager
     def _open(self, bucket: str, key: str) -> Iterator[TextIO]:
-        with self._objects.open(key_in_bucket(bucket, key)) as stored:
-            content = gzip.GzipFile(fileobj=stored) if key.endswith(".gz") else stored
-            with TextIOWrapper(content, "utf-8-sig", newline="") as text:
-                yield text
+        with self._open_bytes(bucket, key) as content, TextIOWrapper(content, "utf-8-sig", newline="") as text:
+            yield text
+
+    @contextmanager
+    def _open_bytes(self, bucket: str, key: str) -> Iterator[Any]:
+        """Open an object, unpacked; a fault names it as the definition does."""
+        stored, place = key_in_bucket(bucket, key), f"s3://{bucket}/{key}"
+        try:
+            with self._objects.open(stored) as content:
+                if key.endswith(".gz"):
+                    yield gzip.GzipFile(fileobj=content)
+                else:
+                    yield decompressed(content) if key.endswith(".zst") else content
+        except ObjectNotFoundError as error:
+            raise ReaderFault(f"The specified key does not exist: {place}") from error
+        except JobtableError as error:
+            raise ReaderFault(f"{place}: {str(error).replace(stored, place)}") from error
+        except ReaderFault:
+            raise
+        except (ValueError, csv.Error, OSError, EOFError, RecursionError) as error:
+            raise ReaderFault(f"{place}: {error}") from error
 
     def _first(self, items: Iterator[Json]) -> list[Json]:
         return list(islice(items, self._most))

@@ -11,7 +11,6 @@ import jobtable.access.entities  # these modules declare the entities of the cor
 import jobtable.workflows.asl.catalogue.records
 import jobtable.workflows.asl.entities
 import jobtable.workflows.durable.entities
-import jobtable.workflows.function_records
 import jobtable.workflows.function_versions
 import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
@@ -24,6 +23,10 @@ from jobtable.model import Table, wire
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.store.patterns import REGISTERED, AccessPattern
 from jobtable.system import registered
+from jobtable.workflows import function_records
+from jobtable.workflows.asl.catalogue import activities, machine_reads
+from jobtable.workflows.asl.execution import execution_reads
+from jobtable.workflows.durable import durable_reads, lambda_shapes
 from jobtable.workflows.table_and_queues import workflows
 
 CORE = "jobs"
@@ -34,6 +37,9 @@ ASSIST = "assist"
 """What those of models that were asked are listed under."""
 INBOX = "inbox"
 """What those of tasks of people are listed under."""
+
+_READS_OF_WORKFLOWS = (machine_reads, execution_reads, activities, function_records, durable_reads, lambda_shapes)
+_READS = (costs, vectors, batches, inbox_reads)
 
 
 @cache
@@ -102,7 +108,7 @@ def system_of(module: str) -> str:
 
 def access_patterns() -> list[AccessPattern]:
     """Every access pattern of the core and the systems, in the order of the systems."""
-    places = {each.__name__: place for place, each in enumerate((job_queries, costs, vectors, batches, inbox_reads))}
+    places = {each.__name__: place for place, each in enumerate((job_queries, *_READS_OF_WORKFLOWS, *_READS))}
     for system in registered():
         for path in system.patterns:
             places.setdefault(system.load(path).__name__, len(places))

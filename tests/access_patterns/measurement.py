@@ -29,6 +29,7 @@ def worlds() -> list[World]:
     files = sorted(_TESTS.glob("systems/*/*access_patterns.py"))
     names = [
         "access_patterns.jobs",
+        "access_patterns.workflows",
         "access_patterns.assist",
         "access_patterns.inbox",
         *(".".join(file.relative_to(_TESTS).with_suffix("").parts) for file in files),

@@ -10,6 +10,7 @@ from typing import TypeVar
 from jobtable.errors import DefinitionError, kind_and_text
 from jobtable.model import Attr, Entity, Json, Key, Timestamp, default
 from jobtable.store import Store
+from jobtable.store.patterns import access_pattern
 from jobtable.store.queries import Query
 from jobtable.workflows.functions import DurableConfig, Function, find_function, functions
 from jobtable.workflows.table_and_queues import workflows
@@ -46,10 +47,12 @@ class FunctionRecords:
         self._store.batch_put(each.model_copy(update={"published_at": now}) for each in changed)
         return functions()
 
+    @access_pattern("List functions by name")
     def query(self) -> Query[FunctionRecord]:
         """The records of all functions, by name."""
         return self._store.query(FunctionRecord.key())
 
+    @access_pattern("Get a function")
     def find_record(self, name: str) -> FunctionRecord | None:
         """Return the record of a function, or None; one of this process is published first."""
         if find_function(name) is not None:

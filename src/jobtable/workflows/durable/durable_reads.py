@@ -5,6 +5,7 @@ from __future__ import annotations
 from jobtable.errors import missing
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
+from jobtable.store.patterns import access_pattern
 from jobtable.store.queries import Query
 from jobtable.workflows.durable.entities import DurableExecution, DurableOperation, DurableStatus
 from jobtable.workflows.durable.large_payloads import LargePayloads
@@ -19,6 +20,7 @@ class DurableReads:
         self._store = store
         self._payloads = LargePayloads(objects)
 
+    @access_pattern("Get a durable execution")
     def get(self, function: str, name: str) -> DurableExecution:
         """Return an execution."""
         execution = self._store.find(DurableExecution.key(function=function, name=name))
@@ -26,6 +28,8 @@ class DurableReads:
             raise missing("durable execution", f"{function}/{name}")
         return execution
 
+    @access_pattern("List the executions of a durable function", index="GSI1")
+    @access_pattern("List the executions of a durable function by status", index="GSI2")
     def list(
         self, function: str, *, status: DurableStatus | None = None, newest_first: bool = True
     ) -> Query[DurableExecution]:
@@ -35,10 +39,12 @@ class DurableReads:
         selection = DurableExecution.by_status(function=function, status=status)
         return self._store.query(selection, newest_first=newest_first)
 
+    @access_pattern("List the operations of a durable execution")
     def operations(self, function: str, name: str) -> Query[DurableOperation]:
         """The operations of an execution, in the order in which they were started."""
         return self._store.query(DurableOperation.key(function=function, execution=name))
 
+    @access_pattern("Get an operation of a durable execution")
     def get_operation(self, function: str, name: str, number: int) -> DurableOperation:
         """Return an operation of an execution."""
         found = None

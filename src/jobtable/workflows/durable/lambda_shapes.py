@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from jobtable.store import Store
+from jobtable.store.patterns import access_pattern
 from jobtable.workflows.durable.durable_arns import ExecutionArn
 from jobtable.workflows.durable.durable_tokens import CallbackId, DurableTokens
 from jobtable.workflows.durable.entities import (
@@ -109,6 +110,7 @@ class HistoryEvents:
         self._payloads = payloads
         self._shapes = shapes
 
+    @access_pattern("Read the history of a durable execution")
     def read(
         self, execution: DurableExecution, *, after: int = 0, newest_first: bool = False, with_data: bool = True
     ) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 from jobtable.errors import AlreadyExistsError, missing
 from jobtable.model import unchanged
 from jobtable.store import Store
+from jobtable.store.patterns import access_pattern
 from jobtable.store.queries import Query
 from jobtable.workflows.asl.arns import Arns, check_states_name
 from jobtable.workflows.asl.catalogue.records import Activity
@@ -41,6 +42,7 @@ class Activities:
             return existing
         return made
 
+    @access_pattern("Get an activity")
     def get(self, name: str) -> Activity:
         """Return an activity."""
         found = self._store.find(Activity.key(name=name))
@@ -48,6 +50,7 @@ class Activities:
             raise missing("activity", name)
         return found
 
+    @access_pattern("List activities by name", index="GSI1")
     def list(self) -> Query[Activity]:
         """The activities, by name."""
         return self._store.query(Activity.listed())

@@ -7,6 +7,7 @@ from random import Random, SystemRandom
 from jobtable.errors import missing
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
+from jobtable.store.patterns import access_pattern
 from jobtable.store.queries import Query
 from jobtable.workflows.asl.catalogue.machine_verbs import MachineDeletingError
 from jobtable.workflows.asl.catalogue.records import (
@@ -29,6 +30,7 @@ class MachineReads:
         self._definitions = Definitions(store, objects)
         self._random = random or SystemRandom()
 
+    @access_pattern("Get a state machine")
     def get(self, name: str) -> StateMachine:
         """Return a machine."""
         found = self._find(name)
@@ -39,6 +41,7 @@ class MachineReads:
     def _find(self, name: str) -> StateMachine | None:
         return self.store.find(StateMachine.key(name=name))
 
+    @access_pattern("List state machines by name", index="GSI1")
     def list(self) -> Query[StateMachine]:
         """The machines by name."""
         return self.store.query(StateMachine.listed())
@@ -59,6 +62,7 @@ class MachineReads:
         definition = self.read_definition(version.definition_sha256)
         return RunnableMachine(name, definition, version.type, qualifier, str(number), version.role_arn)
 
+    @access_pattern("Get a version of a machine")
     def get_version(self, name: str, number: int) -> StateMachineVersion:
         """Return a version."""
         found = None
@@ -68,10 +72,12 @@ class MachineReads:
             raise missing("version", f"{number} of state machine {name}")
         return found
 
+    @access_pattern("List the versions of a machine")
     def versions(self, name: str) -> Query[StateMachineVersion]:
         """The versions of a machine, the newest first."""
         return self.store.query(StateMachineVersion.key(machine=name), newest_first=True)
 
+    @access_pattern("Get an alias of a machine")
     def get_alias(self, name: str, alias: str) -> StateMachineAlias:
         """Return an alias."""
         found = self.store.find(StateMachineAlias.key(machine=name, name=alias))
@@ -79,6 +85,7 @@ class MachineReads:
             raise missing("alias", f"{alias} of state machine {name}")
         return found
 
+    @access_pattern("List the aliases of a machine")
     def aliases(self, name: str) -> Query[StateMachineAlias]:
         """The aliases of a machine, by name."""
         return self.store.query(StateMachineAlias.key(machine=name))

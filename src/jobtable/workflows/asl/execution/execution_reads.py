@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from jobtable.errors import missing
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
+from jobtable.store.patterns import access_pattern
 from jobtable.store.queries import Query
 from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus, MapRun
 
@@ -17,6 +18,7 @@ class ExecutionReads:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @access_pattern("Get an execution")
     def get(self, machine: str, name: str) -> Execution:
         """Return an execution."""
         found = self._store.find(Execution.key(machine=machine, name=name))
@@ -24,18 +26,22 @@ class ExecutionReads:
             raise missing("workflow execution", f"{machine}/{name}")
         return found
 
+    @access_pattern("List the executions of a machine", index="GSI1")
+    @access_pattern("List the executions of a machine by status", index="GSI2")
     def list(self, machine: str, *, status: ExecutionStatus | None = None) -> Query[Execution]:
         """The executions of a machine, the newest first."""
         if status is None:
             return self._store.query(Execution.by_machine(machine=machine), newest_first=True)
         return self._store.query(Execution.by_status(machine=machine, status=status), newest_first=True)
 
+    @access_pattern("Read the history of an execution")
     def history(self, machine: str, name: str, *, newest_first: bool = False) -> Query[ExecutionEvent]:
         """The events of an execution."""
         last = self.get(machine, name).last_event_id  # later ones are part of a change that is not finished
         selection = ExecutionEvent.key(machine=machine, name=name)
         return self._store.query(selection, between=(1, max(last, 1)), newest_first=newest_first)
 
+    @access_pattern("Get a map run")
     def get_map_run(self, map_run_id: str) -> MapRun:
         """Return a run of a distributed Map."""
         found = self._store.find(MapRun.key(map_run_id=map_run_id))
@@ -43,10 +49,12 @@ class ExecutionReads:
             raise missing("map run", map_run_id)
         return found
 
+    @access_pattern("List the map runs of an execution", index="GSI1")
     def list_map_runs(self, machine: str, name: str) -> Query[MapRun]:
         """The runs of distributed Maps of an execution, the oldest first."""
         return self._store.query(MapRun.by_execution(machine=machine, name=name))
 
+    @access_pattern("List the executions of a map run", index="GSI1")
     def children(self, machine: str, map_run_id: str) -> Iterator[Execution]:
         """The child executions of a run of a distributed Map."""
         run = self.get_map_run(map_run_id)

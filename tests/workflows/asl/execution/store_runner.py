@@ -286,7 +286,9 @@ class StoreRunner:
             error = {"ErrorType": answer["$error"], "ErrorMessage": answer.get("$cause")}
             self.jobs.finish(lease, Outcome.failed(error["ErrorType"], retryable=False, result={"error": error}))
         else:
-            owner = PayloadOwner.at(lease.job.definition.params["parent"])
+            params = lease.job.definition.params
+            own = PayloadOwner(params["function"], lease.job.job_id)
+            owner = own if params["parent"] is None else PayloadOwner.at(params["parent"])
             stored = self.executions.core.texts.store(json.dumps(output_of(answer, payload)), owner)
             self.jobs.finish(lease, Outcome.completed({"payload": stored}))
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.workflows.durable.driving import JumpingClock
 from tests.workflows.durable.killing import in_fork
-from tests.workflows.large_payloads import ANSWER, INNER, INPUT, MACHINE
+from tests.workflows.large_workflows import ANSWER, INNER, INPUT, MACHINE
 
 from jobtable.app import Services
 from jobtable.jobs.report.context import JobContext

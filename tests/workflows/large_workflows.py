@@ -43,7 +43,7 @@ def large_durable(event: dict[str, Any], context: DurableContext) -> dict[str, A
 
     polling = WaitForConditionConfig(wait_strategy=strategy, initial_state={"polls": 0})
     context.step(lambda _: large("step "), name="step")
-    called = context.invoke("enlarge", event, name="call")
+    called: dict[str, Any] = context.invoke("enlarge", event, name="call")
     context.invoke("large_child", called, name="child")
     context.wait_for_condition(check, polling, name="poll")
     answer = context.create_callback(name="person").result()

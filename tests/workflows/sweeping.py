@@ -55,6 +55,7 @@ class Work:
         if self._kind == "durable":
             self._services.durable.start("large_durable", INPUT, name="run")
             return
+        self._services.activities.create("person", arns=Arns())
         self._services.machines.create(MachineDraft("inner", json.dumps(INNER)), arns=Arns())
         machine = RunnableMachine("large", json.dumps(MACHINE))
         self._services.executions.start(machine, json.dumps(INPUT), "run", arns=Arns())
@@ -75,7 +76,7 @@ class Work:
         if self._kind == "durable":
             durable = self._services.durable
             execution = durable.get("large_durable", "run")
-            return [execution.status.value, digest_of(durable.output_of(execution)), len(self._keys())]
+            return [execution.status.value, digest_of(str(durable.output_of(execution))), len(self._keys())]
         ended = self._executions().first()
         assert ended is not None
         output = ended.output if ended.output_object is None else self._services.objects.get(ended.output_object)

@@ -10,7 +10,7 @@ from jobtable.jobs.read.job_reads import JobReads
 from jobtable.jobs.stored.entities import Job
 from jobtable.objects import key_parts
 from jobtable.store import Store
-from jobtable.workflows.asl import definitions
+from jobtable.workflows.asl import definition_texts
 from jobtable.workflows.asl.entities import (
     Execution,
     ExecutionCommands,
@@ -22,7 +22,7 @@ from jobtable.workflows.asl.execution.links import execution_id
 from jobtable.workflows.durable import large_payloads
 from jobtable.workflows.durable.entities import DurableEvents, DurableExecution, DurableOperation, PayloadFolder
 
-PREFIXES = (definitions.ROOT, large_payloads.ROOT)
+PREFIXES = (definition_texts.ROOT, large_payloads.ROOT)
 
 
 class WorkflowObjects:
@@ -36,7 +36,7 @@ class WorkflowObjects:
     def is_referenced(self, key: str) -> bool:
         """Return whether a record names the object."""
         match key_parts(key):
-            case (definitions.ROOT, "definitions", name):
+            case (definition_texts.ROOT, "definitions", name):
                 record = self._store.find(MachineDefinition.key(sha256=name.removesuffix(".json")))
                 return record is not None and record.text is None
             case (large_payloads.ROOT, _, owner_id, _):

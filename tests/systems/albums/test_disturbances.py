@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from jobtable.systems.albums.executions import Executions
 from tests.clouds import BusyItems
 from tests.running import jobs_in_memory
 from tests.systems.albums.driving import DELIVERED, answer, checked, start, waiting
@@ -16,6 +15,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import main
 from jobtable.store import Store
+from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
 from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, WorkflowType, workflows
 from jobtable.systems.albums.found_albums import find_albums

@@ -213,7 +213,7 @@ def _row(
     operation: DurableOperation, span: Span, parents: Mapping[str, str | None], attempts: list[OperationAttempt]
 ) -> Row:
     depth, above = 0, operation.parent_id
-    while above in parents and depth < 20:
+    while above is not None and above in parents and depth < 20:
         depth, above = depth + 1, parents[above]
     name, status = operation.name or operation.type.value.lower(), status_of(operation)
     ground = f"{status}-ground" if len(attempts) > 1 else status

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -126,6 +127,10 @@ def run_with_kill(folder: Path, handler: str, transactions: int) -> tuple[bool, 
 def main(folder: Path, handler: str) -> None:
     """Kill after the first transaction, then after the second, until an execution ends before its kill."""
     assert handler in HANDLERS
+    # What this process has loaded and prepared, none of the forks has to.
+    (folder / "prepared").mkdir()
+    driven(folder / "prepared", lambda driver: driver.run(handler))
+    assert threading.active_count() == 1
     for number in count(1):
         was_killed, run = run_with_kill(folder / str(number), handler, number)
         print(json.dumps({"was_killed": was_killed, **run}))

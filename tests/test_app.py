@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import object_key
 from jobtable.settings import Settings
 from jobtable.system import declared
+from jobtable.workflows.durable.function_tasks import service_of
 
 
 def test_a_store_in_the_cloud_needs_an_object_store() -> None:
@@ -71,3 +74,13 @@ def test_nothing_counts_as_an_orphan_because_a_table_is_gone() -> None:
             services.is_referenced(key)
     with Services.open("memory:", creates=False) as services:
         assert not services.is_referenced(key)
+
+
+def test_services_that_are_no_longer_used_are_released() -> None:
+    with Services.open("memory:") as services:
+        assert services.executions is services.executions
+        assert service_of(services.engine) is service_of(services.engine)
+        engine = weakref.ref(services.engine)
+    del services
+    gc.collect()
+    assert engine() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from jobtable.clock import Clock
 from jobtable.jobs.dependencies.edge_verbs import Dependencies
@@ -24,6 +25,7 @@ class EngineCore(JobReads):
         super().__init__(store, objects, clock)
         self.recording = Recording(store, objects, self.clock)
         self.instances: InstanceVerbs = Instances(store)
+        self._shared: dict[Any, Any] = {}
         self._random = random or Random()  # noqa: S311 - no secret
         self._endings = Endings(store, self.clock, self.queries)
         self._dependencies = Dependencies(store, self.clock, self.queries)

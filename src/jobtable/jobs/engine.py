@@ -34,3 +34,8 @@ class Jobs(Submission, Queues, Control, Deletion, Claims, Runs, JobVerbs, WorkVe
 
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         return kind(self, lease)
+
+    def shared(self, kind: Callable[[Jobs], T]) -> T:
+        """Return what a class makes of this engine, made once: all who ask share it, and what it remembers."""
+        found: T = self._shared[kind] if kind in self._shared else self._shared.setdefault(kind, kind(self))
+        return found

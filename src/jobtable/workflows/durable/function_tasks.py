@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import weakref
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -24,7 +23,6 @@ _MOST_SAID = 1_000
 """Characters of the message of a job."""
 _Client: TypeAlias = Mapping[str, Any] | None
 """What the client that invoked a function says about itself."""
-_SERVICES: weakref.WeakKeyDictionary[Jobs, DurableService] = weakref.WeakKeyDictionary()
 
 
 @task
@@ -69,10 +67,7 @@ def call_function_inline(
 
 def service_of(jobs: Jobs) -> DurableService:
     """Return the durable service of an engine: one for all jobs of a process, so that they share what they know."""
-    found = _SERVICES.get(jobs)
-    if found is None:
-        found = _SERVICES[jobs] = DurableService(jobs)
-    return found
+    return jobs.shared(DurableService)
 
 
 def _run(job: JobContext, function_name: str, name: str, client: _Client, version: str | None) -> None:

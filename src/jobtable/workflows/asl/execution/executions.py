@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
-
 from jobtable.jobs.engine import Jobs
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import ActivityTask, Execution, MapRun
@@ -18,8 +16,6 @@ from jobtable.workflows.asl.execution.moving import Mover
 from jobtable.workflows.asl.execution.redriving import ExecutionRedrives
 from jobtable.workflows.asl.execution.starting import ExecutionStarts
 from jobtable.workflows.asl.verbs import ExecutionVerbs, RunnableMachine, SyncResult
-
-_KNOWN: weakref.WeakKeyDictionary[Jobs, Executions] = weakref.WeakKeyDictionary()
 
 
 class Executions(ExecutionReads, ExecutionVerbs):
@@ -89,7 +85,4 @@ class Executions(ExecutionReads, ExecutionVerbs):
 
 def executions_of(jobs: Jobs) -> Executions:
     """Return the executions of an engine: one object for all jobs of a process, so that they share what they know."""
-    found = _KNOWN.get(jobs)
-    if found is None:
-        found = _KNOWN[jobs] = Executions(jobs)
-    return found
+    return jobs.shared(Executions)

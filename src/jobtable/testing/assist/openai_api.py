@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from jobtable.testing.assist.answered_keys import AnsweredKeys
 from jobtable.testing.assist.openai_answers import answer, page
-from jobtable.testing.assist.openai_batches import Batches
 from jobtable.testing.assist.openai_checks import chat_question, embed_question
 from jobtable.testing.assist.openai_files import Files, fingerprint_of
 from jobtable.testing.assist.openai_refusals import Refusal, scripted_refusal
 from jobtable.testing.assist.replies import Question, Reply
+from jobtable.testing.assist.scripted_batches import Batches
 from jobtable.testing.assist.scripted_service import LOST, Request, Response, Service, delivered
 
 

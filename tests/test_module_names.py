@@ -31,7 +31,7 @@ PARTS = {
 """The parts that every system may have, and the core at most once."""
 KINDS = {"__main__", "entities", "verbs"}
 """What each package may have: its program, what it stores, and the protocols of its verbs."""
-SURFACES = {"cli", "entities", "remote", "testing", "web", "web/api", "web/pages"}
+SURFACES = {"cli", "entities", "remote", "testing", "testing/assist", "web", "web/api", "web/pages"}
 """The folders that offer or store what one module of the same name, elsewhere, does."""
 REQUESTS = {
     *("backend", "batches", "conditions", "expressions", "projections", "queries", "tables", "transactions"),
@@ -94,7 +94,7 @@ def test_what_is_allowed_is_needed() -> None:
     "paths",
     [
         ["jobs/lifecycle/endings", "workflows/asl/interpreter/endings"],
-        ["embedded/server", "testing/assist/server"],
+        ["embedded/storage/views", "workflows/asl/progress/views"],
         ["web/pages/comparison", "systems/albums/comparison"],
         ["store/queries", "embedded/queries", "jobs/read/queries"],
         ["systems/sweeps/queries", "systems/albums/queries"],

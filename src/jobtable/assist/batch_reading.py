@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from jobtable.assist.answer_reading import AnswerShape, BadAnswerError, read_answer
 from jobtable.assist.asking import messages_sending_back
 from jobtable.assist.batch_lines import BatchLine, LineResult, read_lines, read_results
-from jobtable.assist.batches import output_of
 from jobtable.assist.call_texts import answer_of
 from jobtable.assist.entities import AssistBatch, AssistCall, BatchLines, BatchStatus
 from jobtable.assist.providers import ChatAnswer
+from jobtable.assist.question_batches import output_of
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs

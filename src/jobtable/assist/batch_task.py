@@ -17,11 +17,11 @@ from jobtable.assist.assist_settings import AssistSettings
 from jobtable.assist.batch_lines import BatchLine, LineResult, write_results
 from jobtable.assist.batch_providers import BatchRequest, BatchState, open_batch_provider
 from jobtable.assist.batch_reading import BatchReading
-from jobtable.assist.batches import Batches, BatchKeeper
 from jobtable.assist.entities import AssistBatch, AssistCall, BatchStatus
 from jobtable.assist.ledger import StoreLedger
 from jobtable.assist.prices import PriceTable
 from jobtable.assist.providers import ChatRequest, EmbedRequest, ProviderError, Usage
+from jobtable.assist.question_batches import Batches, BatchKeeper
 from jobtable.assist.verbs import CallPlan, Ledger
 from jobtable.jobs.lifecycle.leases import check_lease, lost_if_refused
 from jobtable.jobs.tasks import FailTask, StopTask, SuspendTask, task

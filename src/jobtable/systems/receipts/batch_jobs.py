@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from jobtable.assist.batch_lines import BatchLine, LineResult
-from jobtable.assist.batches import Batches, NewBatch
 from jobtable.assist.entities import AssistBatch, BatchLines, BatchStatus
+from jobtable.assist.question_batches import Batches, NewBatch
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.stored.entities import Job
 from jobtable.systems.receipts.entities import (

@@ -214,7 +214,9 @@ PAINT = {
 
 
 def test_a_task_of_an_activity_is_polled_once_and_not_after_its_time() -> None:
-    runner = run(PAINT)
+    runner = StoreRunner(Case("verbs", "one", PAINT, {}, {}))
+    runner.services.activities.create("paint", arns=ARNS)
+    runner.run()
     assert runner.front.outcome()[:2] == ("FAILED", "States.Timeout")
     verbs = runner.executions
     verbs.start(machine(PAINT), '{"n": 1}', "second", arns=ARNS)

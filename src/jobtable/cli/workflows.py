@@ -162,6 +162,7 @@ def show(services: Services, execution: ExecutionId, as_json: AsJson = False) ->
             "cause": found.cause,
             "redrives": found.redrive_count or None,
             "job": found.job_id,
+            "user": found.created_by,
             **data,
         }
     )

@@ -48,7 +48,7 @@ def test_tokens_are_limited_too_also_those_of_free_models(jobs: Jobs) -> None:
         ledger.begin(plan(2, price=FREE))
     ledger.fail(first, "unavailable", tries=1, seconds=1)
     ledger.begin(plan(2, price=FREE))
-    with pytest.raises(BudgetExceededError, match=r"max_tokens is 30: .* this request may use 31"):
+    with pytest.raises(BudgetExceededError, match=r"30: 0 are used, 20 reserved, .* may use 31"):
         ledger.begin(plan(3, most_usage=Usage(30, 1), price=FREE))
     check_totals(jobs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jobtable.assist.costs import Used, used_by
@@ -11,7 +12,7 @@ from jobtable.errors import BudgetExceededError
 from jobtable.jobs.stored.entities import Job
 from jobtable.model import Condition
 from jobtable.model.conditions import all_of
-from jobtable.model.expressions import attribute_of
+from jobtable.model.expressions import Attribute, attribute_of
 from jobtable.model.selection import Selection
 
 
@@ -62,20 +63,21 @@ class Budget:
         """The total that it limits."""
         return AssistTotal.key(job_id=self.job_id, scope="tree")
 
-    def room_for(self, change: Counted) -> Condition | None:
-        """Return the condition of the total under which a change fits; None if it always does.
+    def _left_by(self, change: Counted) -> Iterator[tuple[Attribute[int], int]]:
+        """Yield each amount that is limited and grows, with the most that it may be before the change."""
+        if self.nanodollars is not None and change.held_nanodollars > 0:
+            yield attribute_of(AssistTotal.held_nanodollars), self.nanodollars - change.held_nanodollars
+        if self.tokens is not None and change.held_tokens > 0:
+            yield attribute_of(AssistTotal.held_tokens), self.tokens - change.held_tokens
 
-        BudgetExceededError if it never does.
-        """
-        needs = (
-            (attribute_of(AssistTotal.held_nanodollars), self.nanodollars, change.held_nanodollars),
-            (attribute_of(AssistTotal.held_tokens), self.tokens, change.held_tokens),
-        )
-        limited = [(held, most, needed) for held, most, needed in needs if most is not None and needed > 0]
-        if any(needed > most for _, most, needed in limited):
-            raise self.exceeded(change, None)
+    def is_too_small(self, change: Counted) -> bool:
+        """Return whether a change does not fit even if nothing was used before."""
+        return any(left < 0 for _, left in self._left_by(change))
+
+    def room_for(self, change: Counted) -> Condition | None:
+        """Return the condition of the total under which a change fits; None if it always does."""
         # A total that does not exist yet fails every comparison.
-        return all_of(*(held.missing() | (held <= most - needed) for held, most, needed in limited))
+        return all_of(*(held.missing() | (held <= left) for held, left in self._left_by(change)))
 
     def exceeded(self, change: Counted, total: AssistTotal | None) -> BudgetExceededError:
         """Return the error that a request does not fit into the budget, with what is used and reserved of it."""

@@ -123,6 +123,9 @@ class Calls(Ledger):
         change = counted(after) - counted(before)
         if after.price_version is None:
             self._refuse_without_price(after)
+        for budget in self._totals.budgets:
+            if budget.is_too_small(change):
+                raise budget.exceeded(change, self._store.find(budget.total))
         try:
             return self._write(before, after, reserves=True)
         except TransactionFailedError as error:

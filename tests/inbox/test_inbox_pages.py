@@ -103,28 +103,29 @@ def test_a_proposal_shows_its_diff_and_is_accepted_by_a_form(served: Served, inb
     assert "<del>A</del>" in page
     assert "<ins>a better B</ins>" in page
     assert all(each in page for each in ("clearer", "93%", "tests.inbox.labels:rename"))
-    answer = pages.post(f"/inbox/{made.task_id}/accept")
+    answer = pages.post(f"/inbox/{made.task_id}", data={"verb": "accept"})
     assert (answer.status_code, answer.headers["location"]) == (303, f"/inbox/{made.task_id}")
     assert served.services.engine.queries.get_queue("q").description == "a better B"
     assert "by local" in pages.get(f"/inbox/{made.task_id}").text
-    again = pages.post(f"/inbox/{made.task_id}/accept")
+    again = pages.post(f"/inbox/{made.task_id}", data={"verb": "accept"})
     assert again.status_code == 409
     assert "already accepted by local" in again.text
 
 
 def test_a_stale_proposal_says_so_and_is_rejected_with_a_remark(inbox: Inbox, pages: httpx.Client) -> None:
     made = inbox.propose(renaming("q", before="Z"))
-    refused = pages.post(f"/inbox/{made.task_id}/accept")
+    refused = pages.post(f"/inbox/{made.task_id}", data={"verb": "accept"})
     assert refused.status_code == 409
     for page in (refused.text, pages.get(f"/inbox/{made.task_id}").text, pages.get("/inbox").text):
         assert "description was &#34;Z&#34; when it was proposed and is &#34;A&#34; now" in page
-    pages.post(f"/inbox/{made.task_id}/reject", data={"remark": " too late "})
+    pages.post(f"/inbox/{made.task_id}", data={"verb": "reject", "remark": " too late "})
     assert inbox.get(made.task_id).remark == "too late"
 
 
 def test_a_question_is_answered_by_a_form_made_from_its_schema(inbox: Inbox, pages: httpx.Client) -> None:
     task_id = inbox.ask(Question("Where to?", text="Order 7", schema=ORDER)).task.task_id
     form = {
+        "verb": "answer",
         "answer.street": "Elm",
         "answer.number": "x",
         "answer.weight": "2.5",
@@ -134,14 +135,14 @@ def test_a_question_is_answered_by_a_form_made_from_its_schema(inbox: Inbox, pag
         "answer.sender.name": "Ada",
     }
     page = pages.get(f"/inbox/{task_id}").text
-    assert set(re.findall(r'name="(answer[^"]*)"', page)) == set(form)
-    refused = pages.post(f"/inbox/{task_id}/answer", data=form)
+    assert set(re.findall(r'name="(answer[^"]*)"', page)) | {"verb"} == set(form)
+    refused = pages.post(f"/inbox/{task_id}", data=form)
     assert refused.status_code == 400
     assert "number: &#34;x&#34; is not of type" in refused.text
     assert 'name="answer.street" value="Elm"' in refused.text
-    assert "is not JSON" in pages.post(f"/inbox/{task_id}/answer", data={**form, "answer.parts": "a, b"}).text
+    assert "is not JSON" in pages.post(f"/inbox/{task_id}", data={**form, "answer.parts": "a, b"}).text
     assert inbox.get(task_id).status is TaskStatus.PENDING
-    answer = pages.post(f"/inbox/{task_id}/answer", data={**form, "answer.number": "5"})
+    answer = pages.post(f"/inbox/{task_id}", data={**form, "answer.number": "5"})
     assert answer.status_code == 303
     assert inbox.get(task_id).answer == {
         "street": "Elm",
@@ -158,13 +159,14 @@ def test_many_are_accepted_by_one_form(served: Served, inbox: Inbox, pages: http
     good, other = inbox.propose(renaming("q")), inbox.propose(renaming("p"))
     stale = inbox.propose(renaming("q", before="Z", title="Stale one"))
     ids = [good.task_id, stale.task_id, other.task_id, "nobody"]
-    page = pages.post("/inbox/many", data={"task": ids, "verb": "accept"})
+    page = pages.post("/inbox", data={"task": ids, "verb": "accept"})
     assert "2 of 4 done" in page.text
     assert re.search(r"Stale one.*?no longer fits.*?nobody.*?there is no inbox task nobody", page.text, re.DOTALL)
     assert inbox.get(other.task_id).status is TaskStatus.ACCEPTED
-    assert "1 of 1 done" in pages.post("/inbox/many", data={"task": stale.task_id, "verb": "reject"}).text
-    assert pages.post("/inbox/many", data={"verb": "burn"}).status_code == 422
-    assert "0 of 0 done" in pages.post("/inbox/many", data={"verb": "accept"}).text
+    assert "1 of 1 done" in pages.post("/inbox", data={"task": stale.task_id, "verb": "reject"}).text
+    for path in ("/inbox", f"/inbox/{good.task_id}"):
+        assert pages.post(path, data={"verb": "burn"}).status_code == 422
+    assert "0 of 0 done" in pages.post("/inbox", data={"verb": "accept"}).text
 
 
 def test_readers_see_no_forms_and_other_sites_send_none(served: Served, inbox: Inbox) -> None:
@@ -176,11 +178,11 @@ def test_readers_see_no_forms_and_other_sites_send_none(served: Served, inbox: I
         for path in ("/inbox", f"/inbox/{there.task.task_id}"):
             page = reader.get(path).text.partition("<main")[2]
             assert 'method="post"' not in page, path
-        assert reader.post(f"/inbox/{there.task.task_id}/answer", data={"answer": "here"}).status_code == 403
+        assert reader.post(f"/inbox/{there.task.task_id}", data={"verb": "answer", "answer": "here"}).status_code == 403
     finally:
         guarded.stop()
     elsewhere = served.client(Accept="text/html", Origin="https://elsewhere.example")
-    for path in (f"/inbox/{made.task_id}/accept", f"/inbox/{asked.task.task_id}/answer", "/inbox/many"):
+    for path in (f"/inbox/{made.task_id}", f"/inbox/{asked.task.task_id}", "/inbox"):
         assert elsewhere.post(path, data={"answer": "here", "task": made.task_id, "verb": "accept"}).status_code == 403
     assert inbox.get(made.task_id) == made
 

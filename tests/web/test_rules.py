@@ -63,7 +63,8 @@ def test_routes_are_analysed_when_they_are_declared_and_not_again_by_each_server
 
 
 def test_what_is_open_to_anyone_and_which_pages_are_for_writers_is_decided_here(open_server: Served) -> None:
-    routes = [(rule_of(route.endpoint), str(route.path)) for route in iter_route_contexts(open_server.app.routes)]
+    found = list(iter_route_contexts(open_server.app.routes))
+    routes = [(rule_of(route.endpoint), str(route.path)) for route in found]
     assert {path for rule, path in routes if rule is ANYONE} == {
         "/healthz",
         "/login",
@@ -72,10 +73,15 @@ def test_what_is_open_to_anyone_and_which_pages_are_for_writers_is_decided_here(
         f"{PREFIX}/openapi.json",
     }
     assert {path for rule, path in routes if rule is KNOWN} == {f"{PREFIX}/me"}
-    pages = {path: rule for rule, path in routes if not path.startswith(PREFIX) and rule is not ANYONE}
+    pages = {
+        (str(route.path), "POST" in (route.methods or ())): rule_of(route.endpoint)
+        for route in found
+        if not str(route.path).startswith(PREFIX) and rule_of(route.endpoint) is not ANYONE
+    }
     for_writers = {"/submit", "/tokens", "/workflows/new", "/workflows/machines/{name}/definition"}
-    for_writers |= {"/inbox/many", "/inbox/{task_id}/{verb}"}
-    assert {path: rule for path, rule in pages.items() if rule is not READ} == dict.fromkeys(for_writers, WRITE)
+    forms = {(path, True) for path in ("/inbox", "/inbox/{task_id}")}
+    not_for_readers = {page: rule for page, rule in pages.items() if rule is not READ}
+    assert not_for_readers == dict.fromkeys({*((path, False) for path in for_writers), *forms}, WRITE)
 
 
 def test_reading_routes_only_read_and_writing_ones_need_more(open_server: Served) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.contributions import contributions
 from tests.running import run_jobs
-from tests.web import assist_world, workflow_world
+from tests.web import assist_world, inbox_world, workflow_world
 
 from jobtable.app import Services, open_jobs
 from jobtable.jobs.stored.entities import Instance
@@ -54,6 +54,7 @@ def make_world(folder: Path, *, only: Collection[str] | None = None) -> World:
             workflow_world.fill_workflows(services, MARKUP)
             workflow_world.start_durable(services, folder)
             assist_world.fill_calls(services, MARKUP)
+            inbox_world.fill_inbox(services, MARKUP)
         Worker(partial(open_jobs, url), ["default", "gpu"], mode="inline", until_empty=True).run()
         queues = [*QUEUES, *(queue for _, each in declared("queues") for queue in each)]
         while sum(run_jobs(services.engine, queue) for queue in queues):
@@ -87,6 +88,7 @@ def paths(world: World) -> list[str]:
         "/queues/gpu",
         *workflow_world.paths(),
         *assist_world.paths(),
+        *inbox_world.paths(),
         *(path for part in parts() for path in part.paths(world.made)),
         "/tables",
         f"/tables/jobtable?partition=JOB%23{world.completed_job}",

@@ -105,14 +105,7 @@ def _topics() -> list[str]:
     return ["inbox", *(name for system in of_systems for name in system.load(str(system.live)).names)]
 
 
-@router.get("/inbox/many")
-@allow(READ)
-def leave_many() -> Response:
-    """Lead from the address of the answer to a form back to the list, as the page's own refresh does."""
-    return Response(status_code=303, headers={"Location": "/inbox"})
-
-
-@router.post("/inbox/many")
+@router.post("/inbox")
 @allow(WRITE)
 async def act_on_many(request: Request, services: AllServices, caller: CallerName) -> Response:
     """Accept or reject the tasks that were ticked, each by itself, and show what became of them."""
@@ -172,27 +165,20 @@ def _task_page(
     )
 
 
-@router.get("/inbox/{task_id}/{verb}")
-@allow(READ)
-def leave_refusal(task_id: TaskId, verb: str) -> Response:
-    """Lead from the address of the answer to a form back to its task."""
-    return _to_task(task_id)
-
-
-@router.post("/inbox/{task_id}/{verb}")
+@router.post("/inbox/{task_id}")
 @allow(WRITE)
 async def act_on_task(
-    request: Request, task_id: TaskId, verb: str, services: AllServices, inbox: TheInbox, caller: CallerName
+    request: Request, task_id: TaskId, services: AllServices, inbox: TheInbox, caller: CallerName
 ) -> Response:
     """Accept, reject or answer a task by its form; a refusal shows the page again, with what was typed."""
     form = await read_form(request, _MOST_FORM_BYTES)
-    return await run_in_threadpool(_act, request, services, inbox.get(task_id), verb, form, caller)
+    return await run_in_threadpool(_act, request, services, inbox.get(task_id), form, caller)
 
 
-def _act(request: Request, services: Services, task: InboxTask, verb: str, form: Form, caller: str) -> Response:
+def _act(request: Request, services: Services, task: InboxTask, form: Form, caller: str) -> Response:
     inbox = services.inbox
     try:
-        match verb:
+        match form.get("verb", [""])[0]:
             case "accept":
                 inbox.accept(task.task_id, by=caller)
             case "reject":
@@ -200,13 +186,9 @@ def _act(request: Request, services: Services, task: InboxTask, verb: str, form:
             case "answer":
                 inbox.answer(task.task_id, value_in(field_of(task.answer_schema), form), by=caller)
             case _:
-                raise Refusal(404, "this address does not exist")
+                raise Refusal(422, "the form names no verb; choose one of its buttons")
     except ValueRefusedError as error:
         return _task_page(request, services, inbox.get(task.task_id), str(error), form, 400)
     except JobtableError as error:
         return _task_page(request, services, inbox.get(task.task_id), str(error), form, status_of(error))
-    return _to_task(task.task_id)
-
-
-def _to_task(task_id: str) -> Response:
-    return Response(status_code=303, headers={"Location": f"/inbox/{quote(task_id, safe='')}"})
+    return Response(status_code=303, headers={"Location": f"/inbox/{quote(task.task_id, safe='')}"})

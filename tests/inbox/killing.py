@@ -29,7 +29,6 @@ from jobtable.store.backend import Backend, Request, Response
 from jobtable.testing import FakeClock
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.catalogue.records import StateMachine
-from jobtable.workflows.asl.entities import ExecutionEvent
 from jobtable.workflows.durable.function_tasks import service_of
 from jobtable.workflows.table_and_queues import QUEUES
 
@@ -147,7 +146,7 @@ def found(services: Services, result: Path) -> None:
         list(services.executions.list("asking")) if services.store.find(StateMachine.key(name="asking")) else []
     )
     for execution in executions:
-        events = services.store.query(ExecutionEvent.key(machine="asking", name="run"))
+        events = list(services.executions.history("asking", "run"))
         about |= {"ended": execution.status, "event_ids": [event.event_id for event in events]}
         about["answers"] = sum(event.type == "TaskSucceeded" for event in services.executions.history("asking", "run"))
     for durable in services.durable.list("inbox-asking"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic_core import from_json
 
@@ -30,6 +30,16 @@ class Page(Generic[T]):
 
     items: list[T]
     cursor: str | None
+
+
+class Paged(Protocol[T]):
+    """Results that are read when they are iterated over, or in pages."""
+
+    def __iter__(self) -> Iterator[T]: ...
+
+    def page(self, cursor: str | None = None, size: int = 50, *, most_examined: int | None = None) -> Page[T]:
+        """Return `size` results after the cursor; fewer only on the last page. CursorError for a foreign cursor."""
+        ...
 
 
 class Query(Generic[T]):

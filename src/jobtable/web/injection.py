@@ -18,6 +18,7 @@ from jobtable.inbox.inbox import Inbox
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.read.job_queries import JobQueries
 from jobtable.objects import ObjectStore
+from jobtable.store.queries import Paged
 from jobtable.web.guard import Caller
 from jobtable.workflows.asl.catalogue.activities import Activities
 from jobtable.workflows.asl.catalogue.machine_verbs import MachineVerbs
@@ -84,7 +85,7 @@ class Position:
     cursor: str | None
     limit: int
 
-    def page(self, query: stores.Query[T], under: Callable[[], object] | None = None) -> PageOf[T]:
+    def page(self, query: Paged[T], under: Callable[[], object] | None = None) -> PageOf[T]:
         """Return a page of a query, or raise CursorError if the cursor belongs to another query.
 
         If the page is empty, `under` reads what the list belongs to, and raises NotFoundError if it is missing.

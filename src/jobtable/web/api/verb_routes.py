@@ -14,6 +14,7 @@ from fastapi.params import Depends
 
 from jobtable.errors import missing
 from jobtable.store import Query
+from jobtable.store.queries import Paged
 from jobtable.web.api.route_parts import Written
 from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.injection import PageOf, Paging
@@ -32,11 +33,12 @@ def add_verbs(
     """Add routes that each call one verb of a service: `name`, `METHOD /path STATUS`, the verb, and perhaps a body.
 
     The members of the body are parameters of the verb. `service` is the annotation by which FastAPI hands in the
-    service. `parameters` has annotations that replace the verbs' own, by the name of the parameter or as `return`. A
-    Query is answered with a page, whose limit is the request's, a number as the count of items that were written, None
-    with 404, or with 204 if the verb returns nothing else. 404 is also the answer of an empty page if its list belongs
-    to something missing: the verb of `under` that takes what the list takes raises then. The description is the first
-    paragraph of the docstring without what the verb raises, which the status codes say.
+    service. `parameters` has annotations that replace the verbs' own, by the name of the parameter or as `return`.
+    A Query, or what is paged like one, is answered with a page, whose limit is the request's, a number as the count
+    of items that were written, None with 404, or with 204 if the verb returns nothing else. 404 is also the answer
+    of an empty page if its list belongs to something missing: the verb of `under` that takes what the list takes
+    raises then. The description is the first paragraph of the docstring without what the verb raises, which the
+    status codes say.
     """
     for name, operation, verb, *body in routes:
         method, path, *status = operation.split()
@@ -70,7 +72,7 @@ def _with_body(endpoint: Verb) -> Verb:
 
 def _endpoint(verb: Verb, returned: Any, under: Verbs) -> tuple[Verb, Any]:
     """Return the function of a route, and the type of its answer."""
-    if get_origin(returned) is Query:
+    if get_origin(returned) in (Query, Paged):
         page = PageOf.__class_getitem__(get_args(returned))
         owner = next((each for each in under if _names(each) <= _names(verb)), None)
 
@@ -109,7 +111,7 @@ def _names(verb: Verb) -> set[str]:
 
 
 def _signature(verb: Verb, service: Any, hints: Mapping[str, Any]) -> inspect.Signature:
-    handed = {"service": service} | ({"paging": Paging} if get_origin(hints["return"]) is Query else {})
+    handed = {"service": service} | ({"paging": Paging} if get_origin(hints["return"]) in (Query, Paged) else {})
     inside: set[str] = set()
     if (body := hints.get("body")) is not None:
         handed["body"] = body

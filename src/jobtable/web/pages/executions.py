@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -24,6 +24,7 @@ from jobtable.web.pages.known_progress import read_progress
 from jobtable.web.pages.machines import MachineName, find_state, parsed_definition, shown_json, text_of
 from jobtable.workflows.asl.arns import find_states_arn
 from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus
+from jobtable.workflows.asl.execution.event_packs import History
 from jobtable.workflows.asl.machine import State
 from jobtable.workflows.asl.machine_transitions import describe_retry
 from jobtable.workflows.asl.state_progress.following import Progress
@@ -181,9 +182,8 @@ def _is_shown(visit: Visit, lane: Lane | None) -> bool:
 def _payloads(store: Store, execution: Execution, visit: Visit) -> Payloads:
     submitted = visit.attempts[-1].submitted_id if visit.attempts else None
     ended = visit.attempts[-1].ended_id if visit.attempts else None
-    found = _read_events(
-        store, execution, [each for each in (visit.entered_id, visit.exited_id, submitted, ended) if each]
-    )
+    ids = [each for each in (visit.entered_id, visit.exited_id, submitted, ended) if each]
+    found = _events_of(store, execution).pick(ids)
     details = {event.event_id: details_of(event) for event in found}
     outcome = details.get(submitted or 0) or details.get(ended or 0) or {}
     return Payloads(
@@ -228,15 +228,14 @@ def _history(
         ids = sorted(each for visit in progress.visits if visit.state.path == path for each in visit.event_ids)
     ordered = ids[::-1] if choices.order == "newest" else ids
     start = (choices.page - 1) * _EVENTS
-    found = _read_events(store, execution, ordered[start : start + _EVENTS])
+    found = _events_of(store, execution).pick(ordered[start : start + _EVENTS])
     owners = {} if progress is None else {each.event_id: progress.owner_of(each.event_id) for each in found}
     events = [(each, details_of(each), owners.get(each.event_id)) for each in found]
     return HistoryPage(events, len(ids), start + _EVENTS < len(ids))
 
 
-def _read_events(store: Store, execution: Execution, ids: Iterable[int]) -> list[ExecutionEvent]:
-    keys = (ExecutionEvent.key(machine=execution.machine, name=execution.name, event_id=each) for each in ids)
-    return [event for event in store.batch_get(keys) if event is not None]
+def _events_of(store: Store, execution: Execution) -> History:
+    return History(store, execution.machine, execution.name, execution.last_event_id)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------

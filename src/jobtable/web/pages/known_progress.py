@@ -9,7 +9,8 @@ from collections import OrderedDict
 from jobtable.app import Services
 from jobtable.store import Store
 from jobtable.web.graphs.state_graph import machine_inside
-from jobtable.workflows.asl.entities import Execution, ExecutionEvent
+from jobtable.workflows.asl.entities import Execution
+from jobtable.workflows.asl.execution.event_packs import History
 from jobtable.workflows.asl.machine_definition import read_definition
 from jobtable.workflows.asl.state_progress.following import Progress
 
@@ -37,9 +38,9 @@ class KnownProgress:
         progress, lock = found
         with lock:
             if progress.last_event_id < execution.last_event_id:
-                selection = ExecutionEvent.key(machine=execution.machine, name=execution.name)
-                new = (progress.last_event_id + 1, execution.last_event_id)
-                progress.follow(store.query(selection, between=new))
+                last = execution.last_event_id
+                history = History(store, execution.machine, execution.name, last)
+                progress.follow(history.between(progress.last_event_id + 1, last))
             return progress
 
 

@@ -123,7 +123,7 @@ class ExecutionFrame(Entity, table=workflows, type="FRAME"):
 
 
 class ExecutionEvent(Entity, table=workflows, type="EXECUTION_EVENT"):
-    """One event of an execution's history."""
+    """An event of an execution's history, with those that follow it in the same change; see `execution/event_packs`."""
 
     key = Key("EXECUTION#{machine}#{name}", "EVENT#{event_id:05d}")
 
@@ -134,6 +134,10 @@ class ExecutionEvent(Entity, table=workflows, type="EXECUTION_EVENT"):
     type: str
     at: Timestamp
     details: Json = None
+    more: Annotated[Json, Field(exclude=True)] = None
+    """The events that follow: `[type, previous_id, microseconds after this one, details]` each."""
+    is_ahead: Annotated[bool | None, Field(exclude=True)] = None
+    """Whether it was stored before the change that it belongs to, which may never have been made."""
     time_to_live: Annotated[int | None, Name("TimeToLive")] = None
 
 

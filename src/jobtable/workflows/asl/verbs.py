@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jobtable.errors import ConflictError
-from jobtable.store.queries import Query
+from jobtable.store.queries import Paged, Query
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import (
     ActivityTask,
@@ -126,7 +126,7 @@ class ExecutionVerbs(Protocol):
         """The executions of a machine, the newest first."""
         ...
 
-    def history(self, machine: str, name: str, *, newest_first: bool = False) -> Query[ExecutionEvent]:
+    def history(self, machine: str, name: str, *, newest_first: bool = False) -> Paged[ExecutionEvent]:
         """The events of an execution."""
         ...
 

@@ -10,17 +10,18 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from jobtable.errors import CursorError
-from jobtable.store.queries import Query
+from jobtable.store.queries import Paged
 from jobtable.workflows.asl.aws_api.refusals import invalid_token
 
 T = TypeVar("T")
+
 _DEFAULT_SIZE = 100
 _LONGEST_CURSOR = 16_384
 _VALID_FOR = timedelta(hours=24)
 
 
 def page_of(
-    query: Query[T],
+    query: Paged[T],
     request: Mapping[str, Any],
     now: datetime,
     *,

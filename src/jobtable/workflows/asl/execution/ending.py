@@ -24,7 +24,7 @@ from jobtable.workflows.asl.entities import (
     MapRun,
 )
 from jobtable.workflows.asl.execution.child_outcomes import report_end
-from jobtable.workflows.asl.execution.execution_changes import event_item
+from jobtable.workflows.asl.execution.event_packs import event_item
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.links import owner_of
 from jobtable.workflows.asl.execution.texts import Texts

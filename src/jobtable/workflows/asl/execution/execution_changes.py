@@ -22,6 +22,7 @@ from jobtable.workflows.asl.entities import (
     MachineType,
     TaskToken,
 )
+from jobtable.workflows.asl.execution.event_packs import event_item, pack_events, size_of
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore, compact, digest_of_token
 from jobtable.workflows.asl.execution.links import owner_of
 from jobtable.workflows.asl.execution.map_running import MapRunRecords
@@ -36,6 +37,8 @@ _FULL_BYTES = 1_000_000
 _MOST_ACTIONS_BESIDE = 8
 """Of a transaction: the execution, the lease, two items of commands, and the signal to what waits for its end."""
 _EVENTS_AHEAD = 90
+_MOST_PACKS = 24
+"""How many items of events a transaction has at most: each has up to 60 KB, or one large event."""
 _TOKEN_DAYS = 380
 """Longer than an execution takes: an answer that comes too late is told so."""
 
@@ -68,7 +71,7 @@ class Change:
         """Whether it must be written before the next step."""
         run = self._stored.run
         for event in run.events[self._measured :]:
-            self._bytes += _size_of(event)
+            self._bytes += size_of(event)
         self._measured = len(run.events)
         count = len(run.changed) + len(run.events) + len(run.commands) + len(self.signals)
         return count >= _FULL_ITEMS or self._bytes >= _FULL_BYTES
@@ -79,8 +82,8 @@ class Change:
         after = self._after()
         room = MOST_ACTIONS - _MOST_ACTIONS_BESIDE - len(self.signals) - len(self.carried_out) - len(self.map_runs)
         writes = self._writes(after, room)
-        events = [] if before.type is MachineType.EXPRESS else [self._event(each) for each in run.events]
-        events = self._write_ahead(events, room - len(writes.puts) - len(writes.deletes))
+        recorded = [] if before.type is MachineType.EXPRESS else run.events
+        events = self._write_ahead(recorded, room - len(writes.puts) - len(writes.deletes))
 
         def write(current: Execution) -> None:
             if current.revision != before.revision or current.status is not ExecutionStatus.RUNNING:
@@ -164,9 +167,6 @@ class Change:
             commands_object=key,
         )
 
-    def _event(self, event: Event) -> ExecutionEvent:
-        return event_item(self._stored.execution, event)
-
     def _token(self, token: str, command: Any) -> TaskToken:
         execution, now = self._stored.execution, self._stored.run.now()
         return TaskToken(
@@ -193,14 +193,16 @@ class Change:
             time_to_live=int((now + timedelta(days=_TOKEN_DAYS)).timestamp()),
         )
 
-    def _write_ahead(self, events: list[ExecutionEvent], room: int) -> list[ExecutionEvent]:
-        """Write those events before the transaction that it has no room for, and return the others.
+    def _write_ahead(self, events: list[Event], room: int) -> list[ExecutionEvent]:
+        """Write those events before the transaction that it has no room for, and return the items of the others.
 
         Until it is made, they lie behind the last event of the execution: they do not exist.
         """
         before = self._stored.execution
-        split = max(len(events) - max(room, 0), 0)
-        ahead, rest = events[:split], events[split:]
+        packs = pack_events(before, events)
+        packs = packs[max(len(packs) - max(min(room, _MOST_PACKS), 0), 0) :]
+        first = packs[0].event_id if packs else before.last_event_id + len(events) + 1
+        ahead = [event_item(before, each, is_ahead=True) for each in events if each.event_id < first]
         for some in grouped(ahead, _EVENTS_AHEAD, lambda event: len(compact(event.details))):
             tx = self._core.store.transaction()
             tx.check(before, Execution.revision == before.revision)
@@ -212,7 +214,7 @@ class Change:
             except TransactionFailedError as error:
                 self._core.jobs.refresh(self._lease)
                 raise OvertakenError from error
-        return rest
+        return packs
 
     def _begin_anew(self, after: Execution, writes: _Writes) -> None:
         stored, run = self._stored, self._stored.run
@@ -240,19 +242,6 @@ class _Writes:
     removed: set[str]
 
 
-def event_item(execution: Execution, event: Event) -> ExecutionEvent:
-    """Return the item of an event."""
-    return ExecutionEvent(
-        machine=execution.machine,
-        name=execution.name,
-        event_id=event.event_id,
-        previous_id=event.previous_id,
-        type=event.type,
-        at=event.at,
-        details=dict(event.details) or None,
-    )
-
-
 def frame_item(core: ExecutionCore, execution: Execution, frame: Frame) -> ExecutionFrame:
     """Return the item of a frame."""
     text, key = core.texts.keep(compact(frame.memory), owner_of(execution))
@@ -267,8 +256,3 @@ def frame_item(core: ExecutionCore, execution: Execution, frame: Frame) -> Execu
         visit=frame.visit,
         revision=execution.revision,
     )
-
-
-def _size_of(event: Event) -> int:
-    inside: dict[str, Any] = next(iter(event.details.values()), {})
-    return sum(len(value) for value in inside.values() if isinstance(value, str))

@@ -9,7 +9,8 @@ from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.patterns import access_pattern
 from jobtable.store.queries import Query
-from jobtable.workflows.asl.entities import Execution, ExecutionEvent, ExecutionStatus, MapRun
+from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MapRun
+from jobtable.workflows.asl.execution.event_packs import History
 
 
 class ExecutionReads:
@@ -35,11 +36,10 @@ class ExecutionReads:
         return self._store.query(Execution.by_status(machine=machine, status=status), newest_first=True)
 
     @access_pattern("Read the history of an execution")
-    def history(self, machine: str, name: str, *, newest_first: bool = False) -> Query[ExecutionEvent]:
+    def history(self, machine: str, name: str, *, newest_first: bool = False) -> History:
         """The events of an execution."""
         last = self.get(machine, name).last_event_id  # later ones are part of a change that is not finished
-        selection = ExecutionEvent.key(machine=machine, name=name)
-        return self._store.query(selection, between=(1, max(last, 1)), newest_first=newest_first)
+        return History(self._store, machine, name, last, newest_first=newest_first)
 
     @access_pattern("Get a map run")
     def get_map_run(self, map_run_id: str) -> MapRun:

@@ -12,7 +12,8 @@ from jobtable.jobs.submit.definition import NewJob, RetryPolicy
 from jobtable.store.transactions import Transaction
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus, MachineType
-from jobtable.workflows.asl.execution.execution_changes import event_item, frame_item
+from jobtable.workflows.asl.execution.event_packs import event_item
+from jobtable.workflows.asl.execution.execution_changes import frame_item
 from jobtable.workflows.asl.execution.execution_core import ExecutionCore
 from jobtable.workflows.asl.execution.links import OBJECTS, identity, task_id
 from jobtable.workflows.asl.execution.stored_runs import new_run

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from jobtable import connect
+from jobtable.assist.assist_settings import AssistSettings, ProviderSettings
 from jobtable.cli.main import commands, load
 from jobtable.errors import ConditionFailedError
 from jobtable.jobs import NewJob
@@ -104,7 +105,7 @@ def test_the_recipes_work() -> None:
 
 
 def test_the_examples_of_asking_run() -> None:
-    example, budget, scripted = python_blocks("docs/guides/asking.md")
+    example, budget, scripted, batch = python_blocks("docs/guides/asking.md")
     assert example.strip() in (ROOT / "examples" / "feedback" / "feedback.py").read_text()
     namespace: dict[str, Any] = {"NewJob": NewJob, "comments": ["late"]}
     run(budget, namespace)
@@ -112,6 +113,10 @@ def test_the_examples_of_asking_run() -> None:
     run(scripted, namespace)
     assert namespace["answer"] == "Lima"
     assert len(namespace["charged"]) == 1
+    provider = ProviderSettings(kind="openai", model="any-model")
+    namespace["settings"] = AssistSettings(provider="test", providers={"test": provider})
+    run(batch, namespace)
+    assert namespace["waiting"] == ["What kind of thing is Lima?", "What kind of thing is 7?"]
 
 
 def _try_locks_and_edits(store: Any, locked: Any, edit: Any, Lock: Any, Prompt: Any, **_: Any) -> None:  # noqa: N803

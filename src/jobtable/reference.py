@@ -14,7 +14,7 @@ import jobtable.workflows.durable.entities
 import jobtable.workflows.function_versions
 import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
-from jobtable.assist import costs, question_batches, vectors
+from jobtable.assist import batch_submission, costs, vectors
 from jobtable.errors import missing
 from jobtable.inbox import inbox_reads
 from jobtable.jobs.read import job_queries
@@ -39,7 +39,7 @@ INBOX = "inbox"
 """What those of tasks of people are listed under."""
 
 _READS_OF_WORKFLOWS = (machine_reads, execution_reads, activities, function_records, durable_reads, lambda_shapes)
-_READS = (costs, vectors, question_batches, inbox_reads)
+_READS = (costs, vectors, batch_submission, inbox_reads)
 
 
 @cache

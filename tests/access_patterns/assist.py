@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+from jobtable.assist.batch_submission import Batches
 from jobtable.assist.costs import AssistReads
 from jobtable.assist.entities import (
     OWN_JOBS,
@@ -18,7 +19,6 @@ from jobtable.assist.entities import (
     BatchStatus,
     CallStatus,
 )
-from jobtable.assist.question_batches import Batches
 from jobtable.assist.vectors import SharedVectors
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity

@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel
 
 from jobtable.assist.batch_lines import BatchLine, LineResult
+from jobtable.assist.batch_submission import Batches, NewBatch
 from jobtable.assist.entities import AssistBatch, AssistTotal, BatchLines, BatchStatus
-from jobtable.assist.question_batches import Batches, NewBatch
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import SettingsError, ValueRefusedError
 from jobtable.jobs.engine import Jobs

@@ -81,6 +81,6 @@ def open_batch_provider(settings: AssistSettings, name: str) -> BatchProvider:
     """Return a provider's batches; SettingsError if it has none."""
     provider = settings.open_provider(name)
     check_batches(name, provider.kind)
-    from jobtable.assist.openai_batches import OpenAiBatches  # noqa: PLC0415 - it loads the client
+    from jobtable.assist.openai_batch_client import OpenAiBatches  # noqa: PLC0415 - it loads the client
 
     return OpenAiBatches(cast("OpenAiProvider", provider))

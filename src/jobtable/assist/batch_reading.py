@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from jobtable.assist.answer_reading import AnswerShape, BadAnswerError, read_answer
 from jobtable.assist.asking import messages_sending_back
 from jobtable.assist.batch_lines import BatchLine, LineResult, read_lines, read_results
+from jobtable.assist.batch_submission import output_of
 from jobtable.assist.call_texts import answer_of
 from jobtable.assist.entities import AssistBatch, AssistCall, BatchLines, BatchStatus
 from jobtable.assist.providers import ChatAnswer
-from jobtable.assist.question_batches import output_of
-
-if TYPE_CHECKING:
-    from jobtable.jobs.engine import Jobs
+from jobtable.objects import ObjectStore
+from jobtable.store import Store
 
 
 class BatchReading:
     """The lines and results of one job. Both follow from what is recorded, so every run finds the same."""
 
-    def __init__(self, jobs: Jobs, lines: BatchLines) -> None:
-        self._store = jobs.store
-        self._objects = jobs.objects
+    def __init__(self, store: Store, objects: ObjectStore, lines: BatchLines) -> None:
+        self._store = store
+        self._objects = objects
         self.record = lines
         output = output_of(lines)
         self.shape = None if output is None else AnswerShape.of(output)

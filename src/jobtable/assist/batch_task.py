@@ -17,11 +17,11 @@ from jobtable.assist.assist_settings import AssistSettings
 from jobtable.assist.batch_lines import BatchLine, LineResult, write_results
 from jobtable.assist.batch_providers import BatchRequest, BatchState, open_batch_provider
 from jobtable.assist.batch_reading import BatchReading
+from jobtable.assist.batch_submission import Batches, BatchKeeper
 from jobtable.assist.entities import AssistBatch, AssistCall, BatchStatus
 from jobtable.assist.ledger import StoreLedger
 from jobtable.assist.prices import PriceTable
 from jobtable.assist.providers import ChatRequest, EmbedRequest, ProviderError, Usage
-from jobtable.assist.question_batches import Batches, BatchKeeper
 from jobtable.assist.verbs import CallPlan, Ledger
 from jobtable.jobs.lifecycle.leases import check_lease, lost_if_refused
 from jobtable.jobs.tasks import FailTask, StopTask, SuspendTask, task
@@ -58,7 +58,7 @@ class BatchRun:
         self._store = job.jobs.store
         self._clock = job.jobs.clock
         self._lines = Batches(job.jobs).get_lines(job.job_id)
-        self._reading = BatchReading(job.jobs, self._lines)
+        self._reading = BatchReading(job.jobs.store, job.jobs.objects, self._lines)
         self._ledger: Ledger = job.work.desk(StoreLedger, job.lease)
         settings = AssistSettings.load(os.environ, Path.cwd())
         self._prices = PriceTable.load(None if settings.prices is None else Path(settings.prices))

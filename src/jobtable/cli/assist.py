@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import date as Date  # noqa: N812 - a field is called date
 from datetime import datetime
@@ -12,8 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
+from jobtable.assist.batch_submission import Batches, BatchReads
 from jobtable.assist.costs import CostField, CostSum, WholeCall
-from jobtable.assist.entities import AssistCall, AssistTotal
+from jobtable.assist.entities import AssistBatch, AssistCall, AssistTotal
 from jobtable.assist.prices import rough_dollars
 from jobtable.assist.provider_states import ProviderState, provider_states
 from jobtable.assist.recount import Recount
@@ -105,6 +107,43 @@ def show(
     """Show one call with its prompt and its answer."""
     whole = services.assist.read_call(job_id, call_id)
     print_either(vars(whole), lambda: _print_call(whole), as_json=as_json)
+
+
+@app.command(example="jobtable assist batches 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
+@on_services
+def batches(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
+    """List the batches of a job at a provider, with how far each is."""
+    reads = BatchReads(services.store, services.objects)
+    lines, listed = reads.get_lines(job_id), list(reads.list_batches(job_id))
+    if as_json:
+        print_json({"lines": lines, "batches": listed})
+        return
+    print_fields(
+        {"purpose": lines.purpose, "provider": lines.provider, "model": lines.model, "lines": lines.line_count}
+    )
+    print_table([_batch_row(each) for each in listed])
+
+
+_batch_row = columns(
+    AssistBatch, "number round status lines=line_count done=done_lines answered failed remote=remote_id error"
+)
+
+
+@app.command(example="jobtable assist results 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 > results.jsonl")
+@on_services
+def results(services: Services, job_id: JobId) -> None:
+    """Print what became of each line of a batch job, one JSON object a line."""
+    for line, result in BatchReads(services.store, services.objects).read_results(job_id):
+        found = {"id": line.line_id, "about": line.about, "output": result.output, "error": result.error}
+        typer.echo(json.dumps(found, ensure_ascii=False))
+
+
+@app.command("end-batches", example="jobtable assist end-batches 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
+@on_services
+def end_batches(services: Services, job_id: JobId) -> None:
+    """Cancel the batches of a job at the provider; the job ends with what they have answered."""
+    Batches(services.engine).end_early(job_id)
+    say(f"Job {job_id} cancels its batches and ends; `jobtable jobs watch {job_id}` follows it.")
 
 
 @app.command(example="jobtable assist costs --by system --by model --from 2025-11-01")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from pydantic import BaseModel
 
 from jobtable.assist.assist_settings import AssistSettings
-from jobtable.assist.batch_lines import BatchLine, LineResult, write_lines
+from jobtable.assist.batch_lines import BatchLine, LineResult, read_lines, write_lines
 from jobtable.assist.batch_providers import check_batches
 from jobtable.assist.entities import AssistBatch, BatchLines, BatchStatus
 from jobtable.errors import DefinitionError, SettingsError, ValueRefusedError
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.submit.definition import DEFAULT_QUEUE, NewJob
-from jobtable.objects import object_key
-from jobtable.store import Query
+from jobtable.objects import ObjectStore, object_key
+from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
 
 if TYPE_CHECKING:
@@ -74,12 +74,55 @@ class BatchKeeper(Protocol):
         ...
 
 
-class Batches:
-    """Submits batches and reads their results."""
+class BatchReads:
+    """The batches of jobs and their results."""
+
+    def __init__(self, store: Store, objects: ObjectStore) -> None:
+        self._store = store
+        self._objects = objects
+
+    @access_pattern("Get what a batch job sends")
+    def get_lines(self, job_id: str) -> BatchLines:
+        """Return what a job sends in batches, or raise NotFoundError."""
+        return self._store.get(BatchLines.key(job_id=job_id))
+
+    @access_pattern("List the batches of a job")
+    def list_batches(self, job_id: str) -> Query[AssistBatch]:
+        """List the batches of a job, in the order in which they were made."""
+        return self._store.query(AssistBatch.key(job_id=job_id))
+
+    @access_pattern("List batches of models by status", index="GSI1")
+    def list_by_status(self, status: BatchStatus) -> Query[AssistBatch]:
+        """List the batches in a status, oldest first."""
+        return self._store.query(AssistBatch.by_status(status=status))
+
+    def read_lines(self, job_id: str) -> list[BatchLine]:
+        """Return the lines of a batch job, in their order."""
+        return read_lines(self._objects.get(self.get_lines(job_id).lines_key))
+
+    def read_results(self, job_id: str) -> Iterator[tuple[BatchLine, LineResult]]:
+        """Yield each line with its result in the order of the lines; NotFoundError if the job is no batch.
+
+        Lines that have no result yet are left out.
+        """
+        from jobtable.assist.batch_reading import BatchReading  # noqa: PLC0415 - it imports this module
+
+        reading = BatchReading(self._store, self._objects, self.get_lines(job_id))
+        found: dict[str, LineResult] = {}
+        for batch in self.list_batches(job_id):
+            if batch.status is BatchStatus.COMPLETED:
+                found.update((each.line_id, each) for each in reading.results_of(batch))
+        for line in reading.lines:
+            if line.line_id in found:
+                yield line, found[line.line_id]
+
+
+class Batches(BatchReads):
+    """Submits batches, reads their results, and ends them early."""
 
     def __init__(self, jobs: Jobs) -> None:
+        super().__init__(jobs.store, jobs.objects)
         self._jobs = jobs
-        self._store = jobs.store
 
     def submit(self, new: NewBatch, settings: AssistSettings | None = None) -> Job:
         """Submit the job of a batch; a second submission with its id returns the same job.
@@ -142,37 +185,6 @@ class Batches:
         self.get_lines(job_id)
         key = Job.key(job_id=job_id)
         self._store.retrying(lambda: self._store.find(key), wake, f"end batch job {job_id}")
-
-    @access_pattern("Get what a batch job sends")
-    def get_lines(self, job_id: str) -> BatchLines:
-        """Return what a job sends in batches, or raise NotFoundError."""
-        return self._store.get(BatchLines.key(job_id=job_id))
-
-    @access_pattern("List the batches of a job")
-    def list_batches(self, job_id: str) -> Query[AssistBatch]:
-        """List the batches of a job, in the order in which they were made."""
-        return self._store.query(AssistBatch.key(job_id=job_id))
-
-    @access_pattern("List batches of models by status", index="GSI1")
-    def list_by_status(self, status: BatchStatus) -> Query[AssistBatch]:
-        """List the batches in a status, oldest first."""
-        return self._store.query(AssistBatch.by_status(status=status))
-
-    def read_results(self, job_id: str) -> Iterator[tuple[BatchLine, LineResult]]:
-        """Yield each line with its result in the order of the lines; NotFoundError if the job is no batch.
-
-        Lines that have no result yet are left out.
-        """
-        from jobtable.assist.batch_reading import BatchReading  # noqa: PLC0415 - it imports this module
-
-        reading = BatchReading(self._jobs, self.get_lines(job_id))
-        found: dict[str, LineResult] = {}
-        for batch in self.list_batches(job_id):
-            if batch.status is BatchStatus.COMPLETED:
-                found.update((each.line_id, each) for each in reading.results_of(batch))
-        for line in reading.lines:
-            if line.line_id in found:
-                yield line, found[line.line_id]
 
 
 def _chosen(new: NewBatch, settings: AssistSettings) -> tuple[str, str]:

@@ -17,8 +17,8 @@ from jobtable.jobs.stored.entities import main
 from jobtable.jobs.stored.field_types import Status
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
-from jobtable.systems.receipts.batch_jobs import LabelBatches
 from jobtable.systems.receipts.entities import ReceiptWordLabel
+from jobtable.systems.receipts.label_batches import LabelBatches
 from jobtable.systems.receipts.labels import LabelService
 from jobtable.systems.receipts.model_batches import BatchService
 from jobtable.systems.receipts.ocr import OcrService

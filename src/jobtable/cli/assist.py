@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import date as Date  # noqa: N812 - a field is called date
 from datetime import datetime
@@ -129,21 +128,25 @@ _batch_row = columns(
 )
 
 
-@app.command(example="jobtable assist results 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 > results.jsonl")
+@app.command(example="jobtable assist results 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --json > results.json")
 @on_services
-def results(services: Services, job_id: JobId) -> None:
-    """Print what became of each line of a batch job, one JSON object a line."""
-    for line, result in BatchReads(services.store, services.objects).read_results(job_id):
-        found = {"id": line.line_id, "about": line.about, "output": result.output, "error": result.error}
-        typer.echo(json.dumps(found, ensure_ascii=False))
+def results(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
+    """Show what became of each line of a batch job."""
+    found = (
+        {"line": line.line_id, "about": line.about, "output": result.output, "error": result.error}
+        for line, result in BatchReads(services.store, services.objects).read_results(job_id)
+    )
+    print_list(found, dict, as_json=as_json, empty="No line has a result yet.", limit=limit)
 
 
 @app.command("end-batches", example="jobtable assist end-batches 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")
 @on_services
-def end_batches(services: Services, job_id: JobId) -> None:
+def end_batches(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
     """Cancel the batches of a job at the provider; the job ends with what they have answered."""
-    Batches(services.engine).end_early(job_id)
-    say(f"Job {job_id} cancels its batches and ends; `jobtable jobs watch {job_id}` follows it.")
+    batches = Batches(services.engine)
+    batches.end_early(job_id)
+    follow = f"Job {job_id} cancels its batches and ends; `jobtable jobs wait {job_id}` waits for that."
+    print_either(batches.get_lines(job_id), lambda: say(follow), as_json=as_json)
 
 
 @app.command(example="jobtable assist costs --by system --by model --from 2025-11-01")

@@ -95,9 +95,13 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """All modules are loaded now, and stay: no collection of garbage looks through them again."""
+    """All modules are loaded now, and stay: no collection of garbage looks through them again.
+
+    So little is left to look through that it would be looked through after every few tests.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)
     gc.enable()
 
 

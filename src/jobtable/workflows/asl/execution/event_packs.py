@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
+from typing import Any, cast
 
 from jobtable.errors import CursorError
 from jobtable.model import Selection
@@ -171,7 +172,8 @@ def _expanded(item: ExecutionEvent | None) -> Iterator[ExecutionEvent]:
     if item is None:
         return
     yield item.model_copy(update={"more": None})
-    for number, (kind, previous_id, after, details) in enumerate(item.more or (), 1):
+    following = cast("list[Any]", item.more or [])
+    for number, (kind, previous_id, after, details) in enumerate(following, 1):
         changes = {
             "event_id": item.event_id + number,
             "previous_id": previous_id,

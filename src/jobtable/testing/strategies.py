@@ -6,14 +6,15 @@ import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, TypeVar, get_args
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model import wire
+from jobtable.model import Attr, wire
 from jobtable.model.annotations import describe
 from jobtable.model.entity import Entity, Part, Record
 from jobtable.model.schema import FieldSchema
@@ -91,10 +92,18 @@ def _can_be_stored(instance: Any) -> bool:
 
 
 def _values(field: FieldSchema) -> st.SearchStrategy[Any]:
-    literals = [a for a in get_args(field.info.annotation) if isinstance(a, str)]
+    literals = _literals(field.info.annotation)
     values = st.sampled_from(literals) if literals else kind_values(field.kind)
     bounded = _bounded(field, values)
     return st.none() | bounded if field.optional else bounded
+
+
+def _literals(annotation: Any) -> list[str]:
+    """Return the texts that an annotation names, also inside Attr[...] and beside None."""
+    if get_origin(annotation) is Literal:
+        return [each for each in get_args(annotation) if isinstance(each, str)]
+    is_around = get_origin(annotation) in (Attr, Annotated, Union, UnionType)
+    return [each for inner in get_args(annotation) for each in _literals(inner)] if is_around else []
 
 
 def _bounded(field: FieldSchema, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -9,7 +9,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from faults.jobs import jobs_in_folder, problems_in, start, url_of
 
 from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.stored.field_types import Status
+from jobtable.jobs.stored.field_types import FINAL, Status
 from jobtable.jobs.worker.worker import Worker
 from jobtable.systems.albums.album_executions import Executions
 from jobtable.systems.albums.answers import Answers
@@ -32,6 +32,7 @@ from jobtable.workflows.table_and_queues import QUEUES
 from jobtable.workflows.table_and_queues import workflows as runs_table
 
 _LEASE_SECONDS = 1.5
+_MOST_SECONDS = 600
 _PRELOAD = ("jobtable.systems.conversations.stages", "jobtable.systems.albums.album_functions")
 _LISTING = b"Pink Floyd - Animals (1977)\nKraftwerk - Autobahn (1974)\n"
 
@@ -45,17 +46,17 @@ def run(trials: int = 20, seed: int = 1) -> Iterator[dict[str, object]]:
         write_export(generate_export(seed, comments=60, voters=20), folder / "export")
         files = read_files(folder / "export")
         quiet = _analyse(jobs, files)
-        _work(folder)
+        _work(folder, lambda: _is_analysed(jobs, quiet))
         for _ in range(trials):
             disturbed = _analyse(jobs, files)
             executions = [_execute(jobs, each) for each in WorkflowType]
             _kill(jobs, folder, chance.uniform(0, 1.5))
-            _work(folder)
+            _work(folder, partial(_waits, jobs, disturbed, executions))
             problems += _compare(jobs, quiet, disturbed)
             for execution in executions:
                 problems += _answer(jobs, execution)
             _kill(jobs, folder, chance.uniform(0, 0.5))
-            _work(folder)
+            _work(folder, lambda: all(job.is_final for job in jobs.queries.list_jobs()))
             for execution in executions:
                 problems += _look_at(jobs, execution)
         interrupted = sum(job.interruptions for job in jobs.queries.list_jobs())
@@ -114,25 +115,34 @@ def _kill(jobs: Jobs, folder: Path, seconds: float) -> None:
     worker.communicate()
 
 
-def _work(folder: Path) -> None:
-    """Do all that is left."""
-    _worker(url_of(folder), _LEASE_SECONDS, until_empty=True).run()
+def _work(folder: Path, is_done: Callable[[], bool]) -> None:
+    """Let a worker do what is left; executions that wait for a person would keep it for an hour."""
+    worker: subprocess.Popen[str] = start("faults.pipelines", url_of(folder), _LEASE_SECONDS)
+    until = time.monotonic() + _MOST_SECONDS
+    while not is_done():
+        if worker.poll() is not None or time.monotonic() > until:
+            worker.kill()
+            raise RuntimeError(f"the worker ended by itself, or was not done after {_MOST_SECONDS} seconds")
+        time.sleep(0.05)
+    worker.terminate()
+    worker.communicate()
 
 
-def _worker(url: str, lease_seconds: float, *, until_empty: bool = False) -> Worker:
-    return Worker(
-        partial(open_jobs, url),
-        [CONVERSATIONS, *QUEUES],
-        slots=3,
-        lease_seconds=lease_seconds,
-        preload=_PRELOAD,
-        until_empty=until_empty,
-    )
+def _is_analysed(jobs: Jobs, run_id: str) -> bool:
+    return ConversationRuns(jobs).get(run_id).status in FINAL
+
+
+def _waits(jobs: Jobs, run_id: str, executions: list[str]) -> bool:
+    """Return whether a run has ended, and the executions wait for a person or have ended."""
+    records = Executions(jobs).records
+    statuses = {records.get_execution(execution_id).status for execution_id in executions}
+    return _is_analysed(jobs, run_id) and ExecutionStatus.RUNNING not in statuses
 
 
 def main(url: str, lease_seconds: str) -> None:
     """Work until killed."""
-    _worker(url, float(lease_seconds)).run()
+    queues = [CONVERSATIONS, *QUEUES]
+    Worker(partial(open_jobs, url), queues, slots=3, lease_seconds=float(lease_seconds), preload=_PRELOAD).run()
 
 
 if __name__ == "__main__":

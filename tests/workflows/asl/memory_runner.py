@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -16,6 +17,7 @@ from jobtable.objects.memory import MemoryObjectStore
 from jobtable.workflows.asl.arns import Arns
 from jobtable.workflows.asl.entities import Execution, ExecutionStatus
 from jobtable.workflows.asl.interpreter import abort, advance, begin, fire, receive, redrive, time_out
+from jobtable.workflows.asl.interpreter.schedule import ready_frames, timed_frames
 from jobtable.workflows.asl.interpreter.strand import dump, write_instant
 from jobtable.workflows.asl.machine import Machine
 from jobtable.workflows.asl.machine_definition import read_definition
@@ -181,6 +183,9 @@ class MemoryRunner:
             self.run = self._new_run({name: self._load(name) for name in self.stored})
             self.run.last_event_id = run.last_event_id
         assert set(self.stored) == set(self.run.frames)
+        frames = list(self.run.frames.values())
+        assert _ids(ready_frames(self.run)) == _ids(each for each in frames if each.is_ready)
+        assert _ids(timed_frames(self.run)) == _ids(each for each in frames if each.due_at is not None)
 
     def _load(self, frame_id: str) -> Frame:
         stored = self.stored[frame_id]
@@ -315,6 +320,10 @@ class MemoryRunner:
         if kind == "signal":
             thing = read_signal(type(thing).__name__, json.loads(json.dumps(members_of(thing))))
         heapq.heappush(self._queue, (self.instant + timedelta(seconds=seconds), next(self._numbers), kind, thing))
+
+
+def _ids(frames: Iterable[Frame]) -> set[str]:
+    return {each.frame_id for each in frames}
 
 
 def run_case(

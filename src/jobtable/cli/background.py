@@ -34,7 +34,7 @@ def beside(work: Callable[[threading.Event], None], name: str) -> Iterator[None]
 class SystemUpkeep(Protocol):
     """Work of a system, or of the core, that must run beside a server or a worker."""
 
-    def keep(self, wait: Callable[[float], bool], say: Callable[[str], None]) -> None:
+    def keep(self, wait: Callable[[float], bool], say: Callable[[str], None], /) -> None:
         """Work until `wait(seconds)` returns True; `say` prints a line for people."""
 
 

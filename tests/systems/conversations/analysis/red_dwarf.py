@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # its models of Polis' API declare fields in a way that pydantic warns about
-    from reddwarf.implementations.base import PolisClusteringResult, run_pipeline
-    from reddwarf.utils.consensus import select_consensus_statements
-    from reddwarf.utils.stats import (
-        calculate_comment_statistics_dataframes,
-        priority_metric,
-        select_representative_statements,
-    )
+    from reddwarf.implementations import base
+    from reddwarf.utils import consensus, stats
 
-__all__ = [
-    "PolisClusteringResult",
-    "calculate_comment_statistics_dataframes",
-    "priority_metric",
-    "run_pipeline",
-    "select_consensus_statements",
-    "select_representative_statements",
-]
+# Its annotations do not describe what it returns, such as keys with hyphens.
+run_pipeline: Any = base.run_pipeline
+select_consensus_statements: Any = consensus.select_consensus_statements
+calculate_comment_statistics_dataframes: Any = stats.calculate_comment_statistics_dataframes
+priority_metric: Any = stats.priority_metric
+select_representative_statements: Any = stats.select_representative_statements

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.systems.conversations.analysis.red_dwarf import (
-    PolisClusteringResult,
     calculate_comment_statistics_dataframes,
     priority_metric,
     run_pipeline,
@@ -42,7 +41,7 @@ def studied(folder: Path | None) -> OpinionStudy:
 
 
 @cache
-def judged(folder: Path | None) -> PolisClusteringResult:
+def judged(folder: Path | None) -> Any:
     """What red-dwarf makes of the same votes, with the same participants."""
     study = studied(folder)
     voters = {voter: number for number, voter in enumerate(study.matrix.voter_ids)}

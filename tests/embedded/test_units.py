@@ -6,7 +6,7 @@ import pytest
 from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized
+from jobtable.embedded.storage import NO_ITEM, Sized
 from jobtable.embedded.table_schema import IndexSchema, KeyAttribute
 from jobtable.embedded.units import CONSISTENT, EVENTUAL, TRANSACTIONAL, TableUnits, read_units
 
@@ -39,9 +39,9 @@ def test_units_add_up_by_table_and_index() -> None:
     local, other_local, global_ = index("l", is_local=True), index("m", is_local=True), index("g", is_local=False)
     total = TableUnits(1.0, {"l": 1.0}, {"g": 2.0})
     changes = [
-        IndexChange(local, None, ("k",), 0, 900, is_same=False),
-        IndexChange(other_local, ("k",), ("l",), 1024, 900, is_same=False),
-        IndexChange(global_, ("k",), ("k",), 1000, 1200, is_same=True),
+        (local, None, ("k",), 0, 900, False),
+        (other_local, ("k",), ("l",), 1024, 900, False),
+        (global_, ("k",), ("k",), 1000, 1200, True),
     ]
     total.add_write(NO_ITEM, Sized({}, 2000), changes, 2.0)
     assert total == TableUnits(5.0, {"l": 3.0, "m": 6.0}, {"g": 2.0})
@@ -68,7 +68,7 @@ def test_an_entry_of_an_index_is_charged_by_1_kb(is_local: bool, most: int) -> N
         total = TableUnits()
         keys = [None if key is None else (key,) for key in (before, after)]
         sizes = [0 if key is None else size for key in keys]
-        total.add_write(NO_ITEM, NO_ITEM, [IndexChange(schema, keys[0], keys[1], sizes[0], sizes[1], is_same=False)])
+        total.add_write(NO_ITEM, NO_ITEM, [(schema, keys[0], keys[1], sizes[0], sizes[1], False)])
         return (total.local if is_local else total.global_)["i"]
 
     for size, once in ((1, 1.0), (most, 1.0), (most + 1, 2.0), (most + 1024, 2.0), (most + 1025, 3.0)):

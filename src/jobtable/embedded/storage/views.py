@@ -48,16 +48,10 @@ class Sized(NamedTuple):
 NO_ITEM = Sized(None, 0)
 
 
-class IndexChange(NamedTuple):
-    """The effect of a write on one index: the key and the size of the item's entry, before and after."""
-
-    schema: IndexSchema
-    before: IndexValues | None  # None: no entry
-    after: IndexValues | None
-    size_before: int
-    size_after: int
-    is_same: bool
-    """Whether the entry stays the same, with everything that the index holds of the item."""
+IndexChange: TypeAlias = tuple[IndexSchema, IndexValues | None, IndexValues | None, int, int, bool]
+"""The effect of a write on one index: the key of the item's entry before and after, None without one; its size before
+and after; and whether it stays the same, with everything that the index holds of the item.
+"""
 
 
 class View:
@@ -369,18 +363,18 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
     befores = _IN_NONE if old.item is None else table.index_values(old.item)
     afters = _IN_NONE if new.item is None else table.index_values(new.item)
     old_size, new_size = old.size, new.size
-    changes = []
+    changes: list[IndexChange] = []
     for index, before, after in zip_longest(table.indexes.values(), befores, afters):
         if before is None and after is None:
             continue
         if index.projection == "ALL":
             size_before, size_after = old_size if before else 0, new_size if after else 0
-            changes.append(IndexChange(index, before, after, size_before, size_after, is_same))
+            changes.append((index, before, after, size_before, size_after, is_same))
         else:
             held_before = table.projected(index, old.item) if old.item is not None and before else {}
             held_after = table.projected(index, new.item) if new.item is not None and after else {}
             sizes = item_size(held_before), item_size(held_after)
-            changes.append(IndexChange(index, before, after, *sizes, held_before == held_after))
+            changes.append((index, before, after, *sizes, held_before == held_after))
     return changes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -88,3 +89,7 @@ def test_no_lock_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ledger.begin(plan())
         ledger.fail(ledger.begin(plan(2)).call, "unavailable", tries=1, seconds=1)
         assert list(tmp_path.glob("*.lock")) == []
+        ledger.begin(plan(3))
+        del ledger
+        gc.collect()
+        assert list(tmp_path.glob("*.lock")) == [], "nobody can end the call any more"

@@ -107,25 +107,22 @@ class OneSender(Ledger):
 
 
 class _Turn:
-    """The turn of a thread."""
+    """The turn of a thread, which ends at the latest with its ledger."""
 
     def __init__(self, path: Path, file: int) -> None:
-        self._path = path
-        self._file = file
-        self._close_file = weakref.finalize(self, os.close, file)  # also where nobody ends the call
         self._process_id = os.getpid()
         self._thread = threading.current_thread()
+        self.leave = weakref.finalize(self, _leave, path, file, self._process_id)
 
     @staticmethod
     def take_if_free(path: Path) -> _Turn | None:
         """Take the turn of a call, or return None while another thread or process has it."""
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        turn = _Turn(path, file)
         with suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(file), path.stat()):  # its last holder has not deleted it
-                return turn
-        turn._close_file()
+                return _Turn(path, file)
+        os.close(file)
         return None
 
     @property
@@ -138,11 +135,12 @@ class _Turn:
         """Whether its thread has ended without ending the call."""
         return self._process_id == os.getpid() and not self._thread.is_alive()
 
-    def leave(self) -> None:
-        self._path.unlink(missing_ok=True)
-        # Closing the file does not unlock it while a forked process has a copy.
-        fcntl.flock(self._file, fcntl.LOCK_UN)
-        self._close_file()
+
+def _leave(path: Path, file: int, process_id: int) -> None:
+    if process_id == os.getpid():
+        path.unlink(missing_ok=True)
+        fcntl.flock(file, fcntl.LOCK_UN)  # closing the file does not unlock it while a forked process has a copy
+    os.close(file)
 
 
 def _lock_file(lease: Lease, call_id: str) -> Path:

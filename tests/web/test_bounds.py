@@ -36,6 +36,7 @@ _IDS = {
     "queue_name": "gpu",
     "resource_id": "gpu-0",
     "table_name": "jobtable",
+    "verb": "accept",
 }
 _ASKED = {
     f"{_API}/jobs": ["", "status=RUNNING", "user=ada", "text=none", "tag=none", "parent=job", "parent=job&tag=none"],
@@ -87,7 +88,7 @@ def _read_units(served: Served) -> dict[str, float]:
     for address in _addresses(served):
         with served.services.store.capacity.measure() as spent:
             answer = client.get(address, headers={"Accept": "*/*" if address.startswith(_API) else "text/html"})
-        assert answer.status_code in (200, 404), f"{address}: {answer.text}"
+        assert answer.status_code in (200, 303, 404), f"{address}: {answer.text}"
         units[address] = sum(each.read for each in spent.values())
     return units
 

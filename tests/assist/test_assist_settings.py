@@ -113,6 +113,10 @@ def test_no_setting_shows_a_key(file: Path) -> None:
             '[assist.providers.x]\nkind = "openai"\nbase_url = "localhost:1234"',
             "assist.providers.x.base_url: must be like https://host/v1, not 'localhost:1234'",
         ),
+        (
+            '[assist.providers.none]\nkind = "openai"',
+            "assist.providers.none.kind: a provider named 'none' can only be of kind 'none', not 'openai'",
+        ),
         ('[assist.providers."A b"]\nkind = "openai"', "assist.providers.A b: a name has lower-case letters"),
     ],
 )

@@ -188,6 +188,8 @@ def _check_names(place: str, settings: AssistSettings, source: str) -> None:
         at = f"{place}.providers.{name}"
         if not _NAME.fullmatch(name):
             raise SettingsError(f"{at}: a name has lower-case letters, digits, - and _, and at most 63 of them")
+        if name in (NO_PROVIDER, LOCAL) and each.kind != name:
+            raise SettingsError(f"{at}.kind: a provider named {name!r} can only be of kind {name!r}, not {each.kind!r}")
         if each.base_url is not None and not _ADDRESS.fullmatch(each.base_url):
             raise SettingsError(f"{at}.base_url: must be like https://host/v1, not {each.base_url!r}")
     for name, where in _chosen(settings, source, place):

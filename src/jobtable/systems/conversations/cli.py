@@ -30,20 +30,9 @@ from jobtable.cli.output import (
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.stored.field_types import Status
 from jobtable.settings import Settings
+from jobtable.systems.conversations import entities
 from jobtable.systems.conversations.analysis.polis_export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
 from jobtable.systems.conversations.conversation_runs import QUEUE, ConversationRuns, Run, RunSettings
-from jobtable.systems.conversations.entities import (
-    CommentCluster,
-    CommentClusterAssignment,
-    CommentEmbedding,
-    CommentExtremity,
-    CommentOpinion,
-    GraphEdge,
-    JobResult,
-    OpinionGroup,
-    ParticipantOpinion,
-    TopicName,
-)
 from jobtable.systems.conversations.pipeline import PIPELINE, PipelineStage
 from jobtable.systems.conversations.run_comparison import compare_runs
 
@@ -70,16 +59,16 @@ class ResultTable(StrEnum):
     PARTICIPANTS = "participants"
 
 
-_KINDS: dict[ResultTable, type[JobResult]] = {
-    ResultTable.EMBEDDINGS: CommentEmbedding,
-    ResultTable.ASSIGNMENTS: CommentClusterAssignment,
-    ResultTable.CLUSTERS: CommentCluster,
-    ResultTable.EDGES: GraphEdge,
-    ResultTable.TOPICS: TopicName,
-    ResultTable.EXTREMITY: CommentExtremity,
-    ResultTable.OPINIONS: CommentOpinion,
-    ResultTable.GROUPS: OpinionGroup,
-    ResultTable.PARTICIPANTS: ParticipantOpinion,
+_KINDS: dict[ResultTable, type[entities.JobResult]] = {
+    ResultTable.EMBEDDINGS: entities.CommentEmbedding,
+    ResultTable.ASSIGNMENTS: entities.CommentClusterAssignment,
+    ResultTable.CLUSTERS: entities.CommentCluster,
+    ResultTable.EDGES: entities.GraphEdge,
+    ResultTable.TOPICS: entities.TopicName,
+    ResultTable.EXTREMITY: entities.CommentExtremity,
+    ResultTable.OPINIONS: entities.CommentOpinion,
+    ResultTable.GROUPS: entities.OpinionGroup,
+    ResultTable.PARTICIPANTS: entities.ParticipantOpinion,
 }
 
 
@@ -240,9 +229,9 @@ def show(
     print_list(found, _result_row, as_json=as_json, empty="No results match.", limit=limit)
 
 
-def _result_row(result: JobResult) -> dict[str, Any]:
+def _result_row(result: entities.JobResult) -> dict[str, Any]:
     """Return a result without the fields that all results of a run share, short enough for a line."""
-    values = result.model_dump(exclude=set(JobResult.model_fields))
+    values = result.model_dump(exclude=set(entities.JobResult.model_fields))
     return {name: _short(value) for name, value in values.items()}
 
 

@@ -6,19 +6,8 @@ from fastapi import Body as JsonBody
 from fastapi import Path, Query
 
 from jobtable.errors import ValueRefusedError
+from jobtable.systems.conversations import entities
 from jobtable.systems.conversations.conversation_runs import ConversationRuns
-from jobtable.systems.conversations.entities import (
-    CommentCluster,
-    CommentClusterAssignment,
-    CommentEmbedding,
-    CommentExtremity,
-    CommentOpinion,
-    GraphEdge,
-    JobResult,
-    OpinionGroup,
-    ParticipantOpinion,
-    TopicName,
-)
 from jobtable.systems.conversations.service import Conversations
 from jobtable.web.api.route_parts import NewestFirst, Written, api_router
 from jobtable.web.api.verb_routes import add_verbs
@@ -29,7 +18,7 @@ router = api_router("conversations")
 
 TheConversations = Annotated[Conversations, service(Conversations)]
 TheRuns = Annotated[ConversationRuns, service(ConversationRuns)]
-R = TypeVar("R", bound=JobResult)
+R = TypeVar("R", bound=entities.JobResult)
 ConversationId = Annotated[str, path_id("bg2018")]
 _MOST_RESULTS = 1000
 _NUMBER = Path(pattern="^[0-9]{1,15}$", examples=["17"])
@@ -103,15 +92,15 @@ def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
         return paging.page(conversations.list_by_conversation(kind, conversation_id, newest_first=newest_first))
 
 
-_add_kind("embeddings", CommentEmbedding, _NUMBER)
-_add_kind("cluster-assignments", CommentClusterAssignment, _NUMBER)
-_add_kind("clusters", CommentCluster, _NAME)
-_add_kind("graph-edges", GraphEdge, _NAME)
-_add_kind("topic-names", TopicName, _NAME)
-_add_kind("extremities", CommentExtremity, _NUMBER)
-_add_kind("comment-opinions", CommentOpinion, _NUMBER)
-_add_kind("opinion-groups", OpinionGroup, _NUMBER)
-_add_kind("participants", ParticipantOpinion, _VOTER)
+_add_kind("embeddings", entities.CommentEmbedding, _NUMBER)
+_add_kind("cluster-assignments", entities.CommentClusterAssignment, _NUMBER)
+_add_kind("clusters", entities.CommentCluster, _NAME)
+_add_kind("graph-edges", entities.GraphEdge, _NAME)
+_add_kind("topic-names", entities.TopicName, _NAME)
+_add_kind("extremities", entities.CommentExtremity, _NUMBER)
+_add_kind("comment-opinions", entities.CommentOpinion, _NUMBER)
+_add_kind("opinion-groups", entities.OpinionGroup, _NUMBER)
+_add_kind("participants", entities.ParticipantOpinion, _VOTER)
 add_verbs(
     router,
     TheConversations,

@@ -9,7 +9,7 @@ from jobtable.jobs.lifecycle.leases import Outcome
 from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.tasks import FailTask, StopTask, SuspendTask
 from jobtable.testing import FakeClock
-from jobtable.testing.assist import AssistServer
+from jobtable.testing.assist import AssistProcess, AssistServer
 from tests.running import run_task
 
 SETTINGS = """
@@ -32,7 +32,7 @@ output = 2.0
 """
 
 
-def configure(server: AssistServer, folder: Path) -> None:
+def configure(server: AssistServer | AssistProcess, folder: Path) -> None:
     """Write the settings by which jobs of this folder ask a scripted service."""
     (folder / "jobtable.toml").write_text(SETTINGS.format(url=server.openai_url))
     (folder / "prices.toml").write_text(PRICES)

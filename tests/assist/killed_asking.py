@@ -42,7 +42,7 @@ def ask_everything(job: JobContext, settings: AssistSettings) -> dict[str, Any]:
     }
 
 
-class _Countdown:
+class Countdown:
     """Kills this process when so many points were passed."""
 
     def __init__(self, points: int) -> None:
@@ -63,8 +63,8 @@ class _Countdown:
         return acting
 
 
-class _WatchedBackend:
-    def __init__(self, backend: Any, countdown: _Countdown) -> None:
+class WatchedBackend:
+    def __init__(self, backend: Any, countdown: Countdown) -> None:
         self._backend = backend
         self._writing = countdown.before(backend.execute)
 
@@ -78,11 +78,11 @@ class _WatchedBackend:
 
 def ask_until_killed(urls: tuple[str, str], openai_url: str, lease: Lease, points: int, answers: Path) -> None:
     """Ask everything, and write the answers to a file unless this process dies after so many points."""
-    countdown = _Countdown(points)
+    countdown = Countdown(points)
     OpenAiProvider.chat = countdown.before(OpenAiProvider.chat)  # type: ignore[method-assign]  # in this process alone
     OpenAiProvider.embed = countdown.before(OpenAiProvider.embed)  # type: ignore[method-assign]
     with open_jobs(*urls) as jobs:
-        jobs.store.backend = _WatchedBackend(jobs.store.backend, countdown)
+        jobs.store.backend = WatchedBackend(jobs.store.backend, countdown)
         jobs.objects.put = countdown.before(jobs.objects.put)  # type: ignore[method-assign]
         answers.write_text(
             json.dumps(ask_everything(JobContext(jobs, lease, flush_seconds=3600), settings_for(openai_url)))

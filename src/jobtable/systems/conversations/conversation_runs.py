@@ -253,7 +253,7 @@ class ConversationRuns:
         """Yield the results of one kind that a run stored, by range key."""
         return self._results.list_by_job(kind, stage_job_id(run_id, STAGE_OF[kind]))
 
-    def job_of(self, kind: type[JobResult], job_id: str) -> str:
+    def find_job_of(self, kind: type[JobResult], job_id: str) -> str:
         """Return the job that stored the results of one kind: of a run, one of its stages; else the job itself."""
         is_run = self._store.find(ConversationRun.key(run_id=job_id)) is not None
         return stage_job_id(job_id, STAGE_OF[kind]) if is_run else job_id

@@ -40,7 +40,7 @@ def _add_kind(name: str, kind: type[R], range_path: Any) -> None:
     def get_result(
         job_id: JobId, item_id: Annotated[str, range_path], conversations: TheConversations, runs: TheRuns
     ) -> Any:
-        made_by = runs.job_of(kind, job_id)
+        made_by = runs.find_job_of(kind, job_id)
         return conversations.get_result(kind, made_by, int(item_id) if range_path is _NUMBER else item_id)
 
     @router.put(by_job, name=f"put_{word}", description=f"Store {name} of a job; existing ones are replaced.")
@@ -71,7 +71,7 @@ def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
         paging: Paging,
         conversation_id: Annotated[str | None, Query(min_length=1, description="Only this conversation.")] = None,
     ) -> Any:
-        made_by = runs.job_of(kind, job_id)
+        made_by = runs.find_job_of(kind, job_id)
         if conversation_id is None:
             return paging.page(conversations.list_by_job(kind, made_by))
         return paging.page(conversations.list_by_job_and_conversation(kind, made_by, conversation_id))

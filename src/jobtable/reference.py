@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from importlib import import_module
 
 from pydantic import BaseModel
 
 import jobtable.access.entities  # these modules declare the entities of the core's tables
+import jobtable.assist.entities
+import jobtable.inbox.entities
 import jobtable.workflows.asl.catalogue.records
 import jobtable.workflows.asl.entities
 import jobtable.workflows.durable.entities
 import jobtable.workflows.function_versions
 import jobtable.workflows.message_handlers  # noqa: F401
 from jobtable.app import tables_of
-from jobtable.assist import batch_submission, costs, vectors
 from jobtable.errors import missing
-from jobtable.inbox import inbox_reads
-from jobtable.jobs.read import job_queries
 from jobtable.jobs.stored.entities import main
 from jobtable.model import Table, wire
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.store.patterns import REGISTERED, AccessPattern
 from jobtable.system import registered
-from jobtable.workflows import function_records
-from jobtable.workflows.asl.catalogue import activities, machine_reads
-from jobtable.workflows.asl.execution import execution_reads
-from jobtable.workflows.durable import durable_reads, lambda_shapes
 from jobtable.workflows.table_and_queues import workflows
 
 CORE = "jobs"
@@ -38,8 +34,20 @@ ASSIST = "assist"
 INBOX = "inbox"
 """What those of tasks of people are listed under."""
 
-_READS_OF_WORKFLOWS = (machine_reads, execution_reads, activities, function_records, durable_reads, lambda_shapes)
-_READS = (costs, vectors, batch_submission, inbox_reads)
+_READS = (
+    "jobtable.jobs.read.job_queries",
+    "jobtable.workflows.asl.catalogue.machine_reads",
+    "jobtable.workflows.asl.execution.execution_reads",
+    "jobtable.workflows.asl.catalogue.activities",
+    "jobtable.workflows.function_records",
+    "jobtable.workflows.durable.durable_reads",
+    "jobtable.workflows.durable.lambda_shapes",
+    "jobtable.assist.costs",
+    "jobtable.assist.vectors",
+    "jobtable.assist.batch_submission",
+    "jobtable.inbox.inbox_reads",
+)
+"""The modules of the core with access patterns, in their order; loaded when somebody asks for those."""
 
 
 @cache
@@ -108,7 +116,7 @@ def system_of(module: str) -> str:
 
 def access_patterns() -> list[AccessPattern]:
     """Every access pattern of the core and the systems, in the order of the systems."""
-    places = {each.__name__: place for place, each in enumerate((job_queries, *_READS_OF_WORKFLOWS, *_READS))}
+    places = {import_module(name).__name__: place for place, name in enumerate(_READS)}
     for system in registered():
         for path in system.patterns:
             places.setdefault(system.load(path).__name__, len(places))

@@ -42,9 +42,14 @@ LISTS = [
     "functions list",
     "functions executions charge",
     "functions show charge/order-0",
+    "assist calls job-0",
+    "inbox list",
+    "inbox list --system jobs",
+    "inbox rules",
     *(command for system in contributions("lists") for command in system.LISTS),
 ]
 ASKED_FOR = {
+    "jobtable inbox waiting": "what waits in all systems is merged in memory, and printed like the other lists",
     "jobtable jobs logs": "without --limit it prints all, and with it stops reading what may be gigabytes",
     **{command: why for system in contributions("lists") for command, why in system.ASKED_FOR.items()},
 }
@@ -90,6 +95,9 @@ def _listed_by_the_core() -> Iterator[Entity]:
         yield golden("workflows/Activity", name=f"pack-{number}")
         yield golden("workflows/FunctionRecord", name=f"charge-{number}")
         yield golden("workflows/DurableExecution", name=f"order-{number}", started_at=at)
+        yield golden("assist/AssistCall", job_id="job-0", call_id=f"chat-{number}", started_at=at)
+        yield golden("inbox/InboxTask", task_id=f"task-{number}", created_at=at)
+        yield golden("inbox/InboxRule", rule_id=f"rule-{number}", created_at=at)
         yield golden("workflows/DurableOperation", execution="order-0", number=number + 1, operation_id=f"1ef{number}")
 
 

@@ -130,13 +130,13 @@ _batch_row = columns(
 
 @app.command(example="jobtable assist results 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --json > results.json")
 @on_services
-def results(services: Services, job_id: JobId, limit: Limit = 100, as_json: AsJson = False) -> None:
+def results(services: Services, job_id: JobId, as_json: AsJson = False) -> None:
     """Show what became of each line of a batch job."""
     found = (
         {"line": line.line_id, "about": line.about, "output": result.output, "error": result.error}
         for line, result in BatchReads(services.store, services.objects).read_results(job_id)
     )
-    print_list(found, dict, as_json=as_json, empty="No line has a result yet.", limit=limit)
+    print_list(found, dict, as_json=as_json, empty="No line has a result yet.")
 
 
 @app.command("end-batches", example="jobtable assist end-batches 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11")

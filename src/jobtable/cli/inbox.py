@@ -19,6 +19,7 @@ from jobtable.cli.output import (
     ExitCode,
     exit_code_of,
     first_line,
+    first_of,
     line_of,
     print_either,
     print_fields,
@@ -64,10 +65,11 @@ def list_tasks(
     """
     inbox = services.inbox
     found = inbox.list(status, kind=kind) if system is None else inbox.list_of_system(system, status, kind=kind)
-    if as_json:
-        print_json([_shown(task) for task in found.take(limit)])
-        return
-    print_list(found, _row, as_json=False, empty="No tasks match.", limit=limit)
+    with first_of(found, limit) as tasks:
+        if as_json:
+            print_json([_shown(task) for task in tasks])
+        else:
+            print_list(tasks, _row, as_json=False, empty="No tasks match.")
 
 
 @app.command(example="jobtable inbox waiting")

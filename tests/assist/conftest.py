@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,12 @@ from jobtable.jobs.engine import Jobs
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 from tests.jobs.engines import engine
+
+
+@pytest.fixture(autouse=True)
+def _tests_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes that a test starts import the tests: they get the path of this one."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
 
 
 @pytest.fixture

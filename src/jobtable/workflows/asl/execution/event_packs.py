@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from itertools import islice
 from typing import Any, cast
 
 from jobtable.errors import CursorError
@@ -88,19 +87,16 @@ class History(Paged[ExecutionEvent]):
         """Yield the events from one id to another, both included."""
         if last < first:
             return
-        events = self._descending(last) if self._newest_first else self._ascending(first, last)
-        for event in events:
-            if event.event_id < first:
-                return
-            yield event
+        yield from self._descending(first, last) if self._newest_first else self._ascending(first, last)
 
     def page(
         self, cursor: str | None = None, size: int = 50, *, most_examined: int | None = None
     ) -> Page[ExecutionEvent]:
         """Return so many events after a cursor; fewer only on the last page."""
         start = self._read_cursor(cursor)
-        first, last = (1, start) if self._newest_first else (start, self._last)
-        events = list(islice(self.between(first, last), size))
+        # The ids have no gap, so a page is a range of them.
+        newest_first, oldest_first = (max(1, start - size + 1), start), (start, min(self._last, start + size - 1))
+        events = list(self.between(*(newest_first if self._newest_first else oldest_first)))
         following = 0 if not events else events[-1].event_id + (-1 if self._newest_first else 1)
         is_over = len(events) < size or not 1 <= following <= self._last
         return Page(events, None if is_over else f"{self._fingerprint()}.{following}")
@@ -118,9 +114,7 @@ class History(Paged[ExecutionEvent]):
         return [found[each] for each in ids if each in found]
 
     def _ascending(self, first: int, last: int) -> Iterator[ExecutionEvent]:
-        covering = None if first == 1 else self._covering(first)
-        start = first if covering is None else covering.event_id
-        following = start
+        start = following = self._start_of(first)
         for item in self._store.query(self._key(), between=(start, max(last, start))):
             if item.event_id < following:
                 continue  # it was written ahead of a change that was not made
@@ -129,9 +123,21 @@ class History(Paged[ExecutionEvent]):
                 if first <= event.event_id <= last:
                     yield event
 
-    def _descending(self, last: int) -> Iterator[ExecutionEvent]:
+    def _start_of(self, first: int) -> int:
+        """Return the id of the item that has an event."""
+        covering = None if first == 1 else self._covering(first)
+        return first if covering is None else covering.event_id
+
+    def _descending(self, first: int, last: int) -> Iterator[ExecutionEvent]:
+        """Yield the events of a range, the newest first."""
+        for event in self._packs_descending(self._start_of(first), last):
+            if event.event_id < first:
+                return
+            yield event
+
+    def _packs_descending(self, start: int, last: int) -> Iterator[ExecutionEvent]:
         ahead: list[ExecutionEvent] = []
-        for item in self._store.query(self._key(), between=(1, max(last, 1)), newest_first=True):
+        for item in self._store.query(self._key(), between=(start, max(last, start)), newest_first=True):
             if item.is_ahead:
                 ahead.append(item)
                 continue

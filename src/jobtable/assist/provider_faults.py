@@ -79,14 +79,14 @@ def _until(date: str, clock: Callable[[], float]) -> float | None:
 
 
 def keep_quiet(*clients: str) -> None:
-    """Keep the debug lines of clients out of logs, because they have prompts and tokens.
+    """Keep the lines of clients out of logs: those for debugging have prompts and tokens, and each request has one.
 
     A level that somebody has set for a client stays.
     """
     for name in clients:
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:
-            logger.setLevel(logging.INFO)
+            logger.setLevel(logging.WARNING)
 
 
 def safe_text(message: str, *, secrets: Iterable[str], request: Iterable[str]) -> str:
